@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Suites. One table of operations for each; the data path calls them for bursts and never asks which suite it is.
+ */
+#ifndef FW_CRYPTO_H
+#define FW_CRYPTO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FW_CRYPTO_BURST 64
+
+struct fw_crypto_key;
+
+/**
+ * struct fw_crypto_op - one packet
+ * @data: first byte that is encrypted or decrypted, in place
+ * @len: bytes of it
+ * @iv: the explicit IV (8 bytes for GCM); the suite adds the salt
+ * @aad: additional authenticated data
+ * @aad_len: bytes of it (8, or 12 with ESN)
+ * @icv: where the ICV is written or read
+ * @ok: decrypt: the ICV is right
+ */
+struct fw_crypto_op {
+	uint8_t *data;
+	uint32_t len;
+	uint32_t aad_len;
+	const uint8_t *iv;
+	const uint8_t *aad;
+	uint8_t *icv;
+	bool ok;
+};
+
+/**
+ * struct fw_crypto_ops - a suite
+ * @suite: enum cordon_suite
+ * @name: for messages
+ * @iv_len: bytes of the IV in the packet
+ * @salt_len: bytes of the salt
+ * @block: payload and trailer are padded to a multiple of it (4 or more)
+ * @key_alloc: expand a key; Return: NULL if out of memory or the lengths are wrong
+ * @key_free: wipe and free, NULL is fine
+ * @encrypt: encrypt a burst of up to FW_CRYPTO_BURST packets, all of one key
+ * @decrypt: verify and decrypt a burst; tags are compared in constant time. When the ICV is wrong, @ok is false and @data may hold anything
+ */
+struct fw_crypto_ops {
+	uint8_t suite;
+	const char *name;
+	uint8_t iv_len;
+	uint8_t salt_len;
+	uint8_t block;
+	struct fw_crypto_key *(*key_alloc)(const uint8_t *key, size_t key_len, const uint8_t *auth_key, size_t auth_key_len,
+					   const uint8_t *salt, size_t icv_len);
+	void (*key_free)(struct fw_crypto_key *key);
+	void (*encrypt)(const struct fw_crypto_key *key, struct fw_crypto_op *ops, uint32_t count);
+	void (*decrypt)(const struct fw_crypto_key *key, struct fw_crypto_op *ops, uint32_t count);
+};
+
+/**
+ * fw_crypto_find() - operations of a suite
+ * @suite: enum cordon_suite
+ *
+ * Return: NULL if the suite isn't there.
+ */
+const struct fw_crypto_ops *fw_crypto_find(uint8_t suite);
+
+/**
+ * fw_crypto_init() - set up the engines; once, before anything else here
+ *
+ * Return: 0, or -ENODEV if no engine works on this CPU.
+ */
+int fw_crypto_init(void);
+
+/**
+ * fw_crypto_selftest() - known answers of each suite
+ *
+ * Return: 0, or -EIO.
+ */
+int fw_crypto_selftest(void);
+
+#endif

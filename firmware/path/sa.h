@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An SA as the path sees it: what it was configured with, its key, and its state block.
+ */
+#ifndef FW_PATH_SA_H
+#define FW_PATH_SA_H
+
+#include "cordon/ipsec.h"
+#include "crypto/crypto.h"
+#include "path/pkt.h"
+
+/**
+ * struct fw_sa - SA
+ * @cfg: as it was added, keys wiped
+ * @crypto: expanded key
+ * @ops: suite
+ * @state: state block, NULL if it can't be reached (the packet is dropped with CORDON_RESULT_SA_STATE). May lie in the guest's memory:
+ *	only path/state.h touches it
+ * @words_mask: words of the bitmap - 1
+ * @next_hop: where tunnel packets go
+ * @event: called when an event of the SA is due (CORDON_EVENT_SA_*), may be NULL
+ * @owner: for @event
+ */
+struct fw_sa {
+	struct cordon_sa_cfg cfg;
+	struct fw_crypto_key *crypto;
+	const struct fw_crypto_ops *ops;
+	struct cordon_sa_state *state;
+	uint32_t words_mask;
+	struct cordon_next_hop next_hop;
+	bool neighbour_asked;
+	void (*event)(struct fw_sa *sa, uint16_t type, uint64_t value);
+	void *owner;
+};
+
+/**
+ * fw_sa_init() - make an SA of its configuration
+ * @sa: SA, zeroed
+ * @cfg: configuration, checked by fw_sa_check(); a private copy. The caller wipes it
+ *
+ * Return: 0, -ENOMEM, -EOPNOTSUPP.
+ */
+int fw_sa_init(struct fw_sa *sa, const struct cordon_sa_cfg *cfg);
+
+/**
+ * fw_sa_exit() - wipe and free what fw_sa_init() made
+ * @sa: SA
+ */
+void fw_sa_exit(struct fw_sa *sa);
+
+/**
+ * fw_sa_check() - judge a configuration against what the card can do
+ * @cfg: configuration, a private copy
+ * @caps: capabilities
+ * @done: param, min and max are set on refusal
+ *
+ * Return: enum cordon_cmd_status.
+ */
+uint16_t fw_sa_check(const struct cordon_sa_cfg *cfg, const struct cordon_cap_ipsec *caps, struct cordon_cmd_completion *done);
+
+/**
+ * fw_sa_state_size() - bytes of a state block
+ * @window: replay window
+ *
+ * Return: size with the bitmap.
+ */
+uint32_t fw_sa_state_size(uint32_t window);
+
+#endif
