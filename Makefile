@@ -30,7 +30,7 @@ demo: setup firmware lab-modules ## two gateways with a strongSwan tunnel in pac
 	@$(PYTHON) tools/demo/demo $(if $(KEEP),--keep)
 
 check: setup firmware lab-modules ## all tests; T=... for some of them
-	@tools/check.sh "$(T)"
+	@tools/check/check "$(T)"
 
 lint: ## every checker; no output is good
 	@tools/setup.sh build lint lab
