@@ -19,6 +19,9 @@
 #define FW_IPC_PORTS_MAX 16
 #define FW_IPC_NAME_MAX 32
 
+/* Bytes of the memory of FW_IPC_WIRE_SHM; born zeroed, it outlives the firmware at either end. */
+#define FW_IPC_SHM_SIZE (4 * 1024 * 1024)
+
 /**
  * enum fw_ipc_type - messages
  * @FW_IPC_ACK: firmware to board: request @seq is done, @error is 0 or -errno
