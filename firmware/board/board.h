@@ -470,6 +470,7 @@ void board_firmware_stop_all(struct board *board);
 
 /* wire.c */
 int board_wire_open(struct board_port *port);
+void board_wire_leave(struct board_port *port);
 void board_wire_close(struct board_port *port);
 
 #endif

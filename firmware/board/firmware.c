@@ -506,6 +506,7 @@ static void handle_death(struct board_event *event, uint32_t events)
 		struct board_port *port = firmware->ports[i];
 
 		port->irq.stale = false;
+		board_wire_leave(port);
 		/* A port that asked for a reset meanwhile gets what it asked for. */
 		if (!restart || !port->regs.resetting || port->regs.reset_seq)
 			board_regs_fail(port, error);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "board/board.h"
+#include "wire/shm.h"
 
 static void give(struct board_wire *wire, int fd)
 {
@@ -117,6 +118,29 @@ int board_wire_open(struct board_port *port)
 		break;
 	}
 	return 0;
+}
+
+/**
+ * board_wire_leave - tell the other end of a wire that this end's firmware is gone
+ * @port: port whose firmware died
+ *
+ * The other end sees its link go down; a firmware that is started anew brings it up again.
+ *
+ * Context: the loop; the firmware is dead.
+ */
+void board_wire_leave(struct board_port *port)
+{
+	static const uint32_t gone;
+	static const uint64_t one = 1;
+	const struct board_wire *wire = &port->wire;
+	off_t at = (off_t)(offsetof(struct fw_wire_shm, present) + sizeof(gone) * wire->end);
+
+	if (port->options->wire != FW_IPC_WIRE_SHM)
+		return;
+	if (pwrite(wire->fds[0], &gone, sizeof(gone), at) != sizeof(gone) ||
+	    write(wire->fds[2], &one, sizeof(one)) != sizeof(one))
+		board_log(BOARD_LOG_ERROR, "%s: the other end can't be told: %s",
+			  port->options->name, strerror(errno));
 }
 
 /**

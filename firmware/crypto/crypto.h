@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Suites. One table of operations for each; the data path calls them for bursts and never asks which suite it is.
+ * Suites. One table of operations for each; the data path calls them for bursts and never asks
+ * which suite it is.
  */
 #ifndef FW_CRYPTO_H
 #define FW_CRYPTO_H
@@ -21,7 +22,8 @@ struct fw_crypto_key;
  * @aad: additional authenticated data
  * @aad_len: bytes of it (8, or 12 with ESN)
  * @icv: where the ICV is written or read
- * @ok: decrypt: the ICV is right
+ * @restore: decrypt: when the ICV is wrong, @data is as it was
+ * @ok: encrypt: it was done; decrypt: the ICV is right
  */
 struct fw_crypto_op {
 	uint8_t *data;
@@ -30,6 +32,7 @@ struct fw_crypto_op {
 	const uint8_t *iv;
 	const uint8_t *aad;
 	uint8_t *icv;
+	bool restore;
 	bool ok;
 };
 
@@ -43,7 +46,10 @@ struct fw_crypto_op {
  * @key_alloc: expand a key; Return: NULL if out of memory or the lengths are wrong
  * @key_free: wipe and free, NULL is fine
  * @encrypt: encrypt a burst of up to FW_CRYPTO_BURST packets, all of one key
- * @decrypt: verify and decrypt a burst; tags are compared in constant time. When the ICV is wrong, @ok is false and @data may hold anything
+ * @decrypt: verify and decrypt a burst; tags are compared in constant time. When the ICV is wrong,
+ *@ok is false and @data may hold anything, unless @restore is set
+ *
+ * A key is used by one thread at a time.
  */
 struct fw_crypto_ops {
 	uint8_t suite;
@@ -51,7 +57,8 @@ struct fw_crypto_ops {
 	uint8_t iv_len;
 	uint8_t salt_len;
 	uint8_t block;
-	struct fw_crypto_key *(*key_alloc)(const uint8_t *key, size_t key_len, const uint8_t *auth_key, size_t auth_key_len,
+	struct fw_crypto_key *(*key_alloc)(const uint8_t *key, size_t key_len,
+					   const uint8_t *auth_key, size_t auth_key_len,
 					   const uint8_t *salt, size_t icv_len);
 	void (*key_free)(struct fw_crypto_key *key);
 	void (*encrypt)(const struct fw_crypto_key *key, struct fw_crypto_op *ops, uint32_t count);

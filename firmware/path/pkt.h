@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A packet on its way through the card, in private memory of the firmware (never in memory that a guest or another process can change
- * meanwhile). Code in this folder knows packets, SAs and policies; it knows neither PCI nor rings nor wires.
+ * A packet on its way through the card, in private memory of the firmware (never in memory that a
+ * guest or another process can change meanwhile). Code in this folder knows packets, SAs and
+ * policies; it knows neither PCI nor rings nor wires.
  */
 #ifndef FW_PATH_PKT_H
 #define FW_PATH_PKT_H
@@ -12,7 +13,10 @@
 
 #include "cordon/result.h"
 
-/* Room before the frame for an outer IPv6 header, UDP, ESP with IV, and MACsec; room behind for trailers and ICVs. */
+/*
+ * Room before the frame for an outer IPv6 header, UDP, ESP with IV, and MACsec; room behind for
+ * trailers and ICVs.
+ */
 #define FW_PKT_HEADROOM 192
 #define FW_PKT_TAILROOM 320
 /* Greatest frame on the wire: MTU, Ethernet header, two tags. */

@@ -14,10 +14,11 @@
  * @cfg: as it was added, keys wiped
  * @crypto: expanded key
  * @ops: suite
- * @state: state block, NULL if it can't be reached (the packet is dropped with CORDON_RESULT_SA_STATE). May lie in the guest's memory:
- *	only path/state.h touches it
+ * @state: state block, NULL if it can't be reached (the packet is dropped with
+ *CORDON_RESULT_SA_STATE). May lie in the guest's memory: only path/state.h touches it
  * @words_mask: words of the bitmap - 1
  * @next_hop: where tunnel packets go
+ * @neighbour_asked: CORDON_EVENT_SA_NEIGHBOUR was sent; cleared by who sets @next_hop
  * @event: called when an event of the SA is due (CORDON_EVENT_SA_*), may be NULL
  * @owner: for @event
  */
@@ -56,7 +57,8 @@ void fw_sa_exit(struct fw_sa *sa);
  *
  * Return: enum cordon_cmd_status.
  */
-uint16_t fw_sa_check(const struct cordon_sa_cfg *cfg, const struct cordon_cap_ipsec *caps, struct cordon_cmd_completion *done);
+uint16_t fw_sa_check(const struct cordon_sa_cfg *cfg, const struct cordon_cap_ipsec *caps,
+		     struct cordon_cmd_completion *done);
 
 /**
  * fw_sa_state_size() - bytes of a state block
@@ -65,5 +67,44 @@ uint16_t fw_sa_check(const struct cordon_sa_cfg *cfg, const struct cordon_cap_ip
  * Return: size with the bitmap.
  */
 uint32_t fw_sa_state_size(uint32_t window);
+
+/**
+ * fw_sa_bitmap_words() - words of the bitmap
+ * @window: replay window, at most CORDON_REPLAY_WINDOW_MAX
+ *
+ * Return: the least power of two, and at least two, that hold @window + 64 bits.
+ */
+uint32_t fw_sa_bitmap_words(uint32_t window);
+
+/**
+ * fw_next_hop_check() - is a next hop well-formed (CORDON_CMD_SA_ADD, CORDON_CMD_SA_UPDATE)
+ * @next_hop: next hop, a private copy
+ *
+ * Return: true if it is.
+ */
+bool fw_next_hop_check(const struct cordon_next_hop *next_hop);
+
+/**
+ * fw_sa_used() - a packet went through: count it and raise what that brings about
+ * @sa: SA with a state block
+ * @len: bytes, as the software counts them
+ */
+void fw_sa_used(struct fw_sa *sa, uint32_t len);
+
+/**
+ * fw_sa_expired() - may the SA take no more packets; raises CORDON_EVENT_SA_HARD once
+ * @sa: SA with a state block
+ *
+ * Return: true if a hard limit is reached.
+ */
+bool fw_sa_expired(struct fw_sa *sa);
+
+/**
+ * fw_sa_raise() - raise an event once, as the state block remembers
+ * @sa: SA with a state block
+ * @flag: CORDON_SA_STATE_*
+ * @type: CORDON_EVENT_SA_*
+ */
+void fw_sa_raise(struct fw_sa *sa, uint32_t flag, uint16_t type);
 
 #endif

@@ -32,15 +32,16 @@ struct fw_segment {
  *
  * Return: number of segments, or -EINVAL if the packet can't be segmented so.
  */
-int fw_segment_init(struct fw_segment *s, const struct fw_pkt *src, uint32_t header_len, uint32_t mss, bool fixed_id);
+int fw_segment_init(struct fw_segment *s, const struct fw_pkt *src, uint32_t header_len,
+		    uint32_t mss, bool fixed_id);
 
 /**
  * fw_segment_next() - make the next segment
  * @s: walk
  * @dst: buffer of FW_PKT_BUFFER bytes, @off is set; gets the frame and @src's parsed fields
  *
- * Lengths, IPv4 ID and checksum, TCP sequence number, FIN and PSH (last one only), CWR (first one only), UDP length are set, and the
- * TCP or UDP checksum is complete.
+ * Lengths, IPv4 ID and checksum, TCP sequence number, FIN and PSH (last one only), CWR (first one
+ * only), UDP length are set, and the TCP or UDP checksum is complete.
  *
  * Return: true, or false when there are no more.
  */

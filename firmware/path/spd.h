@@ -36,7 +36,8 @@ void fw_spd_free(struct fw_spd *spd);
  *
  * Return: enum cordon_cmd_status (INVALID, EXISTS, NO_MEMORY ...).
  */
-uint16_t fw_spd_add(struct fw_spd *spd, const struct cordon_policy_cfg *cfg, struct cordon_cmd_completion *done);
+uint16_t fw_spd_add(struct fw_spd *spd, const struct cordon_policy_cfg *cfg,
+		    struct cordon_cmd_completion *done);
 
 /** fw_spd_del() - delete a policy by handle; Return: enum cordon_cmd_status */
 uint16_t fw_spd_del(struct fw_spd *spd, uint32_t handle);
@@ -52,8 +53,9 @@ uint32_t fw_spd_count(const struct fw_spd *spd);
  * @spd: SPD
  * @p: parsed packet
  *
- * Exempt: what isn't IP, ICMPv6 types 133 to 137, UDP to or from port 500, UDP to or from port 4500 with a non-ESP marker or as a
- * keepalive. The first policy that matches (IN and FORWARD together, by priority) decides: template = drop (an optional one passes), block = drop, else pass.
+ * Exempt: what isn't IP, ICMPv6 types 133 to 137, UDP to or from port 500, UDP to or from port 4500
+ * with a non-ESP marker or as a keepalive. The first policy that matches (IN and FORWARD together,
+ * by priority) decides: template = drop (an optional one passes), block = drop, else pass.
  *
  * Return: OK, POLICY_TEMPLATE or POLICY_BLOCK.
  */
@@ -64,8 +66,9 @@ enum cordon_result fw_spd_check_clear(struct fw_spd *spd, const struct fw_pkt *p
  * @spd: SPD
  * @p: parsed inner packet with @sa
  *
- * The first policy that matches must have a template that the SA fits (reqid, mode, SPI, tunnel addresses, if_id), or none and the SA be in
- * transport mode. No policy: transport passes, tunnel doesn't.
+ * The first policy that matches must have a template that the SA fits (reqid, mode, SPI, tunnel
+ * addresses, if_id), or none and the SA be in transport mode. No policy: transport passes, tunnel
+ * doesn't.
  *
  * Return: OK, POLICY_NONE, POLICY_TEMPLATE or POLICY_BLOCK.
  */

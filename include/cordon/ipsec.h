@@ -161,7 +161,7 @@ CORDON_ABI_SIZE(struct cordon_next_hop, 16);
  * @icv_len: ICV in bytes
  * @key_len: cipher key in bytes, without salt
  * @auth_key_len: authentication key in bytes, 0 for combined suites
- * @replay_window: IN and packet mode: window in packets, 0 = no check
+ * @replay_window: IN: window in packets; packet mode: 0 = no check; crypto mode: with ESN the host's window, 1 or more, else not used
  * @encap_sport: with CORDON_SA_ENCAP: UDP source port, network order
  * @encap_dport: with CORDON_SA_ENCAP: UDP destination port, network order
  * @state_addr: bus address of struct cordon_sa_state, 64-byte aligned
@@ -265,8 +265,9 @@ CORDON_ABI_SIZE(struct cordon_sa_update, 24);
  * CORDON_CMD_SA_ADD. The card takes the numbers as they are; they can do harm to no one but this SA.
  *
  * Order of the card's writes, so that it may be killed between any two of them. OUT: @seq is stored before the packet is handed to the
- * wire. IN: for a number n that was verified, words of @bitmap between the old and the new greatest are cleared, n's bit is set, then
- * @seq is stored if n is greater, and only then is the packet handed to the host. So no number comes back, and nothing is accepted twice.
+ * wire. IN: for a number n that was verified, @seq is stored if n is greater, then words of @bitmap between the old and the new greatest
+ * are cleared, n's bit is set, and only then is the packet handed to the host. So no number comes back, and nothing is accepted twice;
+ * killed behind the first store, bits that weren't cleared refuse some numbers that come late.
  *
  * Crypto mode: the numbers are the host's. IN with ESN, the card keeps @seq all the same, to guess the upper half of a number (RFC 4303
  * A2.2); otherwise @seq isn't used, and @bitmap never is.

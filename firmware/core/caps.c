@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * What the card can do, less what limits take away. Commands are judged by the same records that
+ * the driver gets, so that published limits are the real ones.
+ */
+#include <endian.h>
+#include <string.h>
+
+#include "core/caps.h"
+#include "core/port.h"
+
+#define SA_MAX 65536u
+#define POLICY_MAX 16384u
+
+#define PORT_FEATURES (CORDON_PORT_RX_ENABLE | CORDON_PORT_PROMISCUOUS | \
+		       CORDON_PORT_ALL_MULTICAST | CORDON_PORT_VLAN_STRIP | \
+		       CORDON_PORT_VLAN_FILTER | CORDON_PORT_RX_CSUM | CORDON_PORT_RSS | \
+		       CORDON_PORT_ESP | CORDON_FEATURE_TX_CSUM | CORDON_FEATURE_TSO | \
+		       CORDON_FEATURE_USO | CORDON_FEATURE_TX_VLAN)
+/* A NIC without these isn't one. */
+#define PORT_ALWAYS (CORDON_PORT_RX_ENABLE | CORDON_PORT_PROMISCUOUS | CORDON_PORT_ALL_MULTICAST)
+
+#define SA_FLAGS (CORDON_SA_ESN | CORDON_SA_ENCAP | CORDON_SA_NO_ECN | CORDON_SA_DECAP_DSCP | \
+		  CORDON_SA_NO_DSCP | CORDON_SA_NO_PMTU_DISC | CORDON_SA_SEQ_MAY_WRAP)
+
+#define KEY_BITS_128 0x1u
+#define KEY_BITS_256 0x4u
+
+#define BIT(n) (1u << (n))
+
+static uint32_t least(uint32_t value, uint32_t limit)
+{
+	return limit && limit < value ? limit : value;
+}
+
+static void port_init(struct cordon_cap_port *cap, const struct fw_ipc_limits *limits)
+{
+	uint32_t features = PORT_FEATURES & ~(limits->no_features & ~PORT_ALWAYS);
+
+	memset(cap, 0, sizeof(*cap));
+	cap->cap.type = htole16(CORDON_CAP_PORT);
+	cap->cap.len = htole16(sizeof(*cap));
+	cap->features = htole32(features);
+	cap->queue_pairs = htole16((uint16_t)least(CORDON_QUEUE_PAIRS_MAX, limits->queue_pairs));
+	cap->ring_log2 = htole16(CORDON_RING_LOG2_MAX);
+	cap->mtu = htole32(CORDON_MTU_MAX);
+	cap->addresses = htole16(FW_PORT_ADDRESSES_MAX);
+}
+
+static void ipsec_init(struct cordon_cap_ipsec *cap, const struct fw_ipc_limits *limits)
+{
+	uint32_t suites = BIT(CORDON_SUITE_AES_GCM) & ~limits->no_suites;
+	uint32_t modes = (BIT(CORDON_MODE_TRANSPORT) | BIT(CORDON_MODE_TUNNEL)) & ~limits->no_modes;
+	uint32_t offloads = (BIT(CORDON_OFFLOAD_CRYPTO) | BIT(CORDON_OFFLOAD_PACKET)) &
+			    ~limits->no_offloads;
+	uint32_t families = (BIT(CORDON_FAMILY_INET) | BIT(CORDON_FAMILY_INET6)) &
+			    ~limits->no_families;
+	uint32_t keys = (KEY_BITS_128 | KEY_BITS_256) & ~limits->no_key_bits;
+	uint32_t icvs = BIT(16) & ~limits->no_icv_bytes;
+
+	memset(cap, 0, sizeof(*cap));
+	/* A card that lacks all of one of these does no IPsec. */
+	if (!suites || !modes || !offloads || !families || !keys || !icvs)
+		return;
+	cap->cap.type = htole16(CORDON_CAP_IPSEC);
+	cap->cap.len = htole16(sizeof(*cap));
+	cap->sa_max = htole32(least(SA_MAX, limits->sa_max));
+	cap->policy_max = htole32(least(POLICY_MAX, limits->policy_max));
+	cap->suites = htole32(suites);
+	cap->modes = htole32(modes);
+	cap->offloads = htole32(offloads);
+	cap->sa_flags = htole32(SA_FLAGS & ~limits->no_sa_flags);
+	cap->replay_window_max = htole32(least(CORDON_REPLAY_WINDOW_MAX,
+					       limits->replay_window_max));
+	cap->key_bits = htole32(keys);
+	cap->icv_bytes = htole32(icvs);
+	cap->families = htole32(families);
+}
+
+/**
+ * fw_caps_init() - make the capabilities of a port
+ * @port: port with its limits
+ */
+void fw_caps_init(struct fw_port *port)
+{
+	port_init(&port->port_cap, &port->limits);
+	ipsec_init(&port->ipsec_cap, &port->limits);
+	if (!port->ipsec_cap.cap.type)
+		port->port_cap.features &= ~htole32(CORDON_PORT_ESP);
+}
+
+/**
+ * fw_caps_write() - records for CORDON_CMD_QUERY_CAPS
+ * @port: port
+ * @out: FW_CAPS_SIZE_MAX bytes
+ *
+ * Return: bytes written.
+ */
+uint32_t fw_caps_write(const struct fw_port *port, uint8_t *out)
+{
+	uint32_t len = sizeof(port->port_cap);
+
+	memcpy(out, &port->port_cap, sizeof(port->port_cap));
+	if (port->ipsec_cap.cap.type) {
+		memcpy(out + len, &port->ipsec_cap, sizeof(port->ipsec_cap));
+		len += (uint32_t)sizeof(port->ipsec_cap);
+	}
+	return len;
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "path/sa.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <openssl/crypto.h>
+
+#include "path/spd.h"
+#include "path/state.h"
+
+uint32_t fw_sa_bitmap_words(uint32_t window)
+{
+	uint32_t words = 2;
+
+	while (words * 64 < window + 64)
+		words *= 2;
+	return words;
+}
+
+uint32_t fw_sa_state_size(uint32_t window)
+{
+	return (uint32_t)sizeof(struct cordon_sa_state) + 8 * fw_sa_bitmap_words(window);
+}
+
+bool fw_next_hop_check(const struct cordon_next_hop *next_hop)
+{
+	return next_hop->valid <= 1 && !next_hop->reserved &&
+	       (!next_hop->valid || next_hop->hop_limit);
+}
+
+/* The block of an SA without a window needs no bitmap. */
+static uint32_t state_size(const struct cordon_sa_cfg *cfg)
+{
+	if (cfg->direction == CORDON_DIRECTION_IN && cfg->offload == CORDON_OFFLOAD_PACKET)
+		return fw_sa_state_size(le32toh(cfg->replay_window));
+	return sizeof(struct cordon_sa_state);
+}
+
+static uint16_t refuse(struct cordon_cmd_completion *done, uint16_t status, uint16_t param,
+		       uint64_t min, uint64_t max)
+{
+	done->param = htole16(param);
+	done->min = htole64(min);
+	done->max = htole64(max);
+	return status;
+}
+
+/* Is @value, 1 to 31, a bit of @mask? What may be is the range of the bits. */
+static uint16_t check_enum(uint8_t value, uint32_t mask, uint16_t param,
+			   struct cordon_cmd_completion *done)
+{
+	uint16_t status = CORDON_CMD_STATUS_UNSUPPORTED;
+
+	if (value && value < 32 && mask & 1u << value)
+		return CORDON_CMD_STATUS_OK;
+	if (!mask)
+		return refuse(done, status, param, 0, 0);
+	return refuse(done, status, param, (uint64_t)__builtin_ctz(mask),
+		      31u - (uint64_t)__builtin_clz(mask));
+}
+
+static uint16_t check_key_len(const struct cordon_sa_cfg *cfg, uint32_t key_bits,
+			      struct cordon_cmd_completion *done)
+{
+	uint16_t status = CORDON_CMD_STATUS_UNSUPPORTED;
+	uint64_t min = 0;
+	uint64_t max = 0;
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		if (!(key_bits & 1u << i))
+			continue;
+		if (cfg->key_len == 16 + 8 * i)
+			status = CORDON_CMD_STATUS_OK;
+		max = 128 + 64 * i;
+		if (!min)
+			min = max;
+	}
+	if (status != CORDON_CMD_STATUS_OK)
+		return refuse(done, status, CORDON_PARAM_KEY_LENGTH, min, max);
+	/* Combined suites have one key. */
+	if (cfg->auth_key_len)
+		return refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_KEY_LENGTH, 0, 0);
+	return CORDON_CMD_STATUS_OK;
+}
+
+static uint16_t check_suite(const struct cordon_sa_cfg *cfg, const struct cordon_cap_ipsec *caps,
+			    struct cordon_cmd_completion *done)
+{
+	uint16_t status = check_enum(cfg->suite, le32toh(caps->suites), CORDON_PARAM_SUITE, done);
+
+	if (!status)
+		status = check_key_len(cfg, le32toh(caps->key_bits), done);
+	if (!status)
+		status = check_enum(cfg->icv_len, le32toh(caps->icv_bytes), CORDON_PARAM_ICV_LENGTH,
+				    done);
+	if (status && le16toh(done->param) == CORDON_PARAM_ICV_LENGTH)
+		return refuse(done, status, CORDON_PARAM_ICV_LENGTH, le64toh(done->min) * 8,
+			      le64toh(done->max) * 8);
+	return status;
+}
+
+static uint16_t check_window(const struct cordon_sa_cfg *cfg, const struct cordon_cap_ipsec *caps,
+			     struct cordon_cmd_completion *done)
+{
+	uint32_t window = le32toh(cfg->replay_window);
+	uint32_t max = le32toh(caps->replay_window_max);
+	bool guess = cfg->direction == CORDON_DIRECTION_IN &&
+		     cfg->offload == CORDON_OFFLOAD_CRYPTO && le32toh(cfg->flags) & CORDON_SA_ESN;
+
+	if (max > CORDON_REPLAY_WINDOW_MAX)
+		max = CORDON_REPLAY_WINDOW_MAX;
+	/* Card and host must guess upper halves alike, so the card must know the host's window. */
+	if (guess && !window)
+		return refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_REPLAY_WINDOW, 1, max);
+	if (cfg->direction == CORDON_DIRECTION_IN && window > max)
+		return refuse(done, CORDON_CMD_STATUS_UNSUPPORTED, CORDON_PARAM_REPLAY_WINDOW,
+			      guess, max);
+	return CORDON_CMD_STATUS_OK;
+}
+
+static uint16_t check_encap(const struct cordon_sa_cfg *cfg, struct cordon_cmd_completion *done)
+{
+	if (!(le32toh(cfg->flags) & CORDON_SA_ENCAP)) {
+		if (cfg->encap_sport || cfg->encap_dport)
+			return refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_ENCAP, 0, 0);
+		return CORDON_CMD_STATUS_OK;
+	}
+	/*
+	 * UDP over IPv6 has a checksum over the ciphertext, and in crypto mode the header is the
+	 * host's.
+	 */
+	if (cfg->offload == CORDON_OFFLOAD_CRYPTO && cfg->family == CORDON_FAMILY_INET6)
+		return refuse(done, CORDON_CMD_STATUS_UNSUPPORTED, CORDON_PARAM_ENCAP, 0, 0);
+	return CORDON_CMD_STATUS_OK;
+}
+
+static uint16_t check_kind(const struct cordon_sa_cfg *cfg, const struct cordon_cap_ipsec *caps,
+			   struct cordon_cmd_completion *done)
+{
+	uint32_t flags = le32toh(caps->sa_flags);
+	uint16_t status;
+
+	if (cfg->reserved)
+		return refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_RESERVED, 0, 0);
+	if ((le32toh(cfg->handle) & CORDON_HANDLE_INDEX) >= le32toh(caps->sa_max))
+		return refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_HANDLE, 0,
+			      (uint64_t)le32toh(caps->sa_max) - 1);
+	if (le32toh(cfg->flags) & ~flags)
+		return refuse(done, CORDON_CMD_STATUS_UNSUPPORTED, CORDON_PARAM_FLAGS, flags,
+			      flags);
+	if (cfg->direction != CORDON_DIRECTION_OUT && cfg->direction != CORDON_DIRECTION_IN)
+		return refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_DIRECTION,
+			      CORDON_DIRECTION_OUT, CORDON_DIRECTION_IN);
+	status = check_enum(cfg->offload, le32toh(caps->offloads), CORDON_PARAM_OFFLOAD, done);
+	if (!status)
+		status = check_enum(cfg->mode, le32toh(caps->modes), CORDON_PARAM_MODE, done);
+	if (!status)
+		status = check_enum(cfg->family, le32toh(caps->families), CORDON_PARAM_FAMILY,
+				    done);
+	return status;
+}
+
+uint16_t fw_sa_check(const struct cordon_sa_cfg *cfg, const struct cordon_cap_ipsec *caps,
+		     struct cordon_cmd_completion *done)
+{
+	uint16_t status = check_kind(cfg, caps, done);
+
+	if (!status)
+		status = check_suite(cfg, caps, done);
+	if (!status)
+		status = check_window(cfg, caps, done);
+	if (!status)
+		status = check_encap(cfg, done);
+	if (status)
+		return status;
+
+	if (!cfg->spi)
+		return refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_SPI, 1, UINT32_MAX);
+	if (le64toh(cfg->state_addr) % 64 || le32toh(cfg->state_len) < state_size(cfg))
+		return refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_STATE, state_size(cfg),
+			      UINT32_MAX);
+	if (!fw_selector_check(&cfg->selector))
+		return refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_SELECTOR, 0, 0);
+	if (!fw_next_hop_check(&cfg->next_hop))
+		return refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_NONE, 0, 0);
+	return CORDON_CMD_STATUS_OK;
+}
+
+int fw_sa_init(struct fw_sa *sa, const struct cordon_sa_cfg *cfg)
+{
+	const struct fw_crypto_ops *ops = fw_crypto_find(cfg->suite);
+
+	if (!ops)
+		return -EOPNOTSUPP;
+	if (cfg->key_len > sizeof(cfg->key) || cfg->auth_key_len > sizeof(cfg->auth_key))
+		return -EOPNOTSUPP;
+	sa->crypto = ops->key_alloc(cfg->key, cfg->key_len, cfg->auth_key, cfg->auth_key_len,
+				    cfg->salt, cfg->icv_len);
+	if (!sa->crypto)
+		return -ENOMEM;
+
+	sa->ops = ops;
+	sa->cfg = *cfg;
+	OPENSSL_cleanse(sa->cfg.key, sizeof(sa->cfg.key));
+	OPENSSL_cleanse(sa->cfg.auth_key, sizeof(sa->cfg.auth_key));
+	OPENSSL_cleanse(sa->cfg.salt, sizeof(sa->cfg.salt));
+	sa->words_mask = fw_sa_bitmap_words(le32toh(cfg->replay_window)) - 1;
+	sa->next_hop = cfg->next_hop;
+	return 0;
+}
+
+void fw_sa_exit(struct fw_sa *sa)
+{
+	if (sa->ops)
+		sa->ops->key_free(sa->crypto);
+	OPENSSL_cleanse(sa, sizeof(*sa));
+}
+
+void fw_sa_raise(struct fw_sa *sa, uint32_t flag, uint16_t type)
+{
+	if (fw_state_mark(sa, flag) && sa->event)
+		sa->event(sa, type, 0);
+}
+
+bool fw_sa_expired(struct fw_sa *sa)
+{
+	if (!fw_state_is_expired(sa))
+		return false;
+	fw_sa_raise(sa, CORDON_SA_STATE_HARD, CORDON_EVENT_SA_HARD);
+	return true;
+}
+
+void fw_sa_used(struct fw_sa *sa, uint32_t len)
+{
+	bool soft = fw_state_count(sa, len);
+
+	fw_sa_raise(sa, CORDON_SA_STATE_USED, CORDON_EVENT_SA_FIRST_USE);
+	if (soft)
+		fw_sa_raise(sa, CORDON_SA_STATE_SOFT, CORDON_EVENT_SA_SOFT);
+}
