@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Cordon: IPsec offload. */
+#ifndef CORDON_IPSEC_OFFLOAD_H
+#define CORDON_IPSEC_OFFLOAD_H
+
+#include <linux/atomic.h>
+#include <linux/completion.h>
+#include <linux/netdevice.h>
+#include <linux/notifier.h>
+#include <linux/workqueue.h>
+#include <net/xfrm.h>
+
+#include "cordon.h"
+#include "cordon_ipsec_rxtx.h"
+#include "cordon_sa.h"
+
+#if IS_ENABLED(CONFIG_CORDON_IPSEC)
+
+/**
+ * enum cordon_ipsec_stat - what the driver counts by itself
+ * @CORDON_IPSEC_TX_DROP_SA_GONE: the stack chose an SA that this card doesn't have any more
+ * @CORDON_IPSEC_TX_DROP_LAYOUT: headers lie where a descriptor can't tell, or a packet that should
+ *	have been segmented wasn't
+ * @CORDON_IPSEC_TX_DROP_NOT_READY: packet mode, the card was restarting
+ * @CORDON_IPSEC_TX_DROP_NO_MEMORY: packet mode, no memory to note the SA at the packet
+ * @CORDON_IPSEC_RX_DROP_SA_GONE: a decrypted packet's SA was deleted meanwhile
+ * @CORDON_IPSEC_RX_DROP_NO_MEMORY: no memory to note the SA at the packet
+ * @CORDON_IPSEC_RX_SOFTWARE: crypto mode: the card couldn't decrypt, the stack does
+ * @CORDON_IPSEC_SA_REFUSED: SAs that weren't taken
+ * @CORDON_IPSEC_SA_RESTORED: SAs that were given to the card again after a reset
+ * @CORDON_IPSEC_SA_LOST: SAs that the card didn't take again after a reset
+ * @CORDON_IPSEC_STAT_CNT: number of counters
+ */
+enum cordon_ipsec_stat {
+	CORDON_IPSEC_TX_DROP_SA_GONE,
+	CORDON_IPSEC_TX_DROP_LAYOUT,
+	CORDON_IPSEC_TX_DROP_NOT_READY,
+	CORDON_IPSEC_TX_DROP_NO_MEMORY,
+	CORDON_IPSEC_RX_DROP_SA_GONE,
+	CORDON_IPSEC_RX_DROP_NO_MEMORY,
+	CORDON_IPSEC_RX_SOFTWARE,
+	CORDON_IPSEC_SA_REFUSED,
+	CORDON_IPSEC_SA_RESTORED,
+	CORDON_IPSEC_SA_LOST,
+	CORDON_IPSEC_STAT_CNT,
+};
+
+/**
+ * struct cordon_ipsec - IPsec offload of a function
+ * @cdev: device
+ * @lock: serializes what changes the card's tables with their restoration after a reset; protects
+ *	@blocks and @limbo. Commands are sent under it. It's taken with RTNL or xfrm_cfg_mutex held,
+ *	and takes neither
+ * @sas: SAs
+ * @policies: policies
+ * @blocks: state blocks
+ * @limbo: SAs that the card may still know though it was told to delete them
+ * @policy_limbo: policies of that kind
+ * @sa_cnt: SAs on the card
+ * @policy_cnt: policies on the card
+ * @packet_cnt: of the SAs, those in packet mode
+ * @tunnel_cnt: of the SAs, those with a next hop
+ * @wq: for the works below, in order
+ * @del_work: deletes from the card what is in the two lists
+ * @del_lock: protects the two lists; taken in any context
+ * @sa_dels: SAs to be deleted
+ * @policy_dels: policies to be deleted
+ * @refresh_work: brings limits and ports to the card, and what SAs report to the stack
+ * @nexthop_work: keeps next hops current
+ * @netevent: tells of changed neighbours
+ * @policy_order: age of the next policy
+ * @stats: enum cordon_ipsec_stat
+ */
+struct cordon_ipsec {
+	struct cordon_dev *cdev;
+	struct mutex lock; /* the card's tables, blocks, limbo */
+	struct cordon_handles sas;
+	struct cordon_handles policies;
+	struct cordon_sa_blocks blocks;
+	struct list_head limbo;
+	struct list_head policy_limbo;
+	atomic_t sa_cnt;
+	atomic_t policy_cnt;
+	atomic_t packet_cnt;
+	atomic_t tunnel_cnt;
+	struct workqueue_struct *wq;
+	struct work_struct del_work;
+	spinlock_t del_lock; /* sa_dels, policy_dels */
+	struct list_head sa_dels;
+	struct list_head policy_dels;
+	struct delayed_work refresh_work;
+	struct delayed_work nexthop_work;
+	struct notifier_block netevent;
+	u64 policy_order;
+	atomic64_t stats[CORDON_IPSEC_STAT_CNT];
+};
+
+/**
+ * struct cordon_ipsec_restore - waits for the commands of a restoration
+ * @pending: commands under way, and one for who waits
+ * @failed: commands that failed
+ * @done: none is under way
+ */
+struct cordon_ipsec_restore {
+	atomic_t pending;
+	atomic_t failed;
+	struct completion done;
+};
+
+static inline void cordon_ipsec_restore_get(struct cordon_ipsec_restore *restore)
+{
+	atomic_inc(&restore->pending);
+}
+
+static inline void cordon_ipsec_restore_put(struct cordon_ipsec_restore *restore, int error)
+{
+	if (error)
+		atomic_inc(&restore->failed);
+	if (atomic_dec_and_test(&restore->pending))
+		complete(&restore->done);
+}
+
+/* For the rest of the driver. */
+int cordon_ipsec_init(struct cordon_dev *cdev);
+void cordon_ipsec_exit(struct cordon_dev *cdev);
+int cordon_ipsec_restore(struct cordon_dev *cdev);
+int cordon_ipsec_stats_count(struct cordon_dev *cdev);
+void cordon_ipsec_stats_strings(struct cordon_dev *cdev, u8 **data);
+void cordon_ipsec_stats_get(struct cordon_dev *cdev, u64 **data);
+
+/* cordon_ipsec.c */
+struct cordon_dev *cordon_ipsec_dev(const struct net_device *dev);
+struct cordon_sa *cordon_ipsec_sa(struct cordon_dev *cdev, const struct xfrm_state *x);
+int cordon_ipsec_errno(const struct cordon_cmd_result *res, struct netlink_ext_ack *extack);
+
+/* cordon_ipsec_check.c */
+int cordon_ipsec_check(const struct cordon_dev *cdev, const struct xfrm_state *x,
+		       struct netlink_ext_ack *extack);
+u8 cordon_ipsec_mode(u8 xfrm_mode);
+u8 cordon_ipsec_family(u16 family);
+
+/* cordon_ipsec_state.c */
+void cordon_ipsec_state_load(struct cordon_sa *sa, const struct xfrm_state *x);
+void cordon_ipsec_state_store(struct cordon_sa *sa, struct xfrm_state *x);
+void cordon_ipsec_state_update_stats(struct cordon_sa *sa, struct xfrm_state *x);
+void cordon_ipsec_state_refresh_work(struct work_struct *work);
+void cordon_ipsec_event(struct cordon_dev *cdev, u16 type, u32 handle, u64 value);
+void cordon_ipsec_events_lost(struct cordon_dev *cdev);
+
+static inline void cordon_ipsec_count(struct cordon_ipsec *ipsec, enum cordon_ipsec_stat stat)
+{
+	atomic64_inc(&ipsec->stats[stat]);
+}
+
+#else
+
+static inline int cordon_ipsec_init(struct cordon_dev *cdev)
+{
+	return 0;
+}
+
+static inline void cordon_ipsec_exit(struct cordon_dev *cdev)
+{
+}
+
+static inline int cordon_ipsec_restore(struct cordon_dev *cdev)
+{
+	return 0;
+}
+
+static inline void cordon_ipsec_event(struct cordon_dev *cdev, u16 type, u32 handle, u64 value)
+{
+}
+
+static inline void cordon_ipsec_events_lost(struct cordon_dev *cdev)
+{
+}
+
+static inline int cordon_ipsec_stats_count(struct cordon_dev *cdev)
+{
+	return 0;
+}
+
+static inline void cordon_ipsec_stats_strings(struct cordon_dev *cdev, u8 **data)
+{
+}
+
+static inline void cordon_ipsec_stats_get(struct cordon_dev *cdev, u64 **data)
+{
+}
+
+#endif /* CONFIG_CORDON_IPSEC */
+
+#endif

@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Cordon: IPsec offload, what changes with each packet.
+ *
+ * The card keeps numbers, window and counters of an SA in a block of host memory. Here they go from
+ * the stack's SA into a new block, and from the block back into the stack's SA whenever someone
+ * looks at it, so that dumps are exact and a copy of the SA goes on where it was. Reading a block
+ * costs a few cache lines and asks nothing of the card.
+ *
+ * Limits and UDP ports go the other way: the stack changes them in its SA and tells no one, so a
+ * work compares them once a second.
+ */
+
+#include <linux/ktime.h>
+#include <linux/rcupdate.h>
+#include <net/xfrm.h>
+
+#include "cordon_ipsec.h"
+#include "cordon_nexthop.h"
+
+#define CORDON_REFRESH_PERIOD HZ
+
+/* What software would have counted for a drop of the card; 0 if it wouldn't. */
+struct drop_mibs {
+	u8 in;
+	u8 out;
+};
+
+#define DROP(result, in_mib, out_mib) \
+	[CORDON_RESULT_##result - CORDON_SA_DROP_FIRST] = { in_mib, out_mib }
+
+static const struct drop_mibs drop_mibs[CORDON_SA_DROP_CNT] = {
+	DROP(SA_GONE, LINUX_MIB_XFRMINSTATEINVALID, LINUX_MIB_XFRMOUTSTATEINVALID),
+	DROP(SA_EXPIRED, LINUX_MIB_XFRMINSTATEEXPIRED, LINUX_MIB_XFRMOUTSTATEEXPIRED),
+	DROP(SA_EXHAUSTED, LINUX_MIB_XFRMINSTATESEQERROR, LINUX_MIB_XFRMOUTSTATESEQERROR),
+	DROP(SA_NO_NEIGHBOUR, LINUX_MIB_XFRMINERROR, LINUX_MIB_XFRMOUTERROR),
+	DROP(SA_STATE, LINUX_MIB_XFRMINERROR, LINUX_MIB_XFRMOUTERROR),
+	DROP(SA_MISMATCH, LINUX_MIB_XFRMINHDRERROR, LINUX_MIB_XFRMOUTSTATEMODEERROR),
+	DROP(AUTH_FAILED, LINUX_MIB_XFRMINSTATEPROTOERROR, LINUX_MIB_XFRMOUTSTATEPROTOERROR),
+	DROP(REPLAY, LINUX_MIB_XFRMINSTATESEQERROR, LINUX_MIB_XFRMOUTSTATESEQERROR),
+	DROP(BAD_TRAILER, LINUX_MIB_XFRMINSTATEPROTOERROR, LINUX_MIB_XFRMOUTSTATEPROTOERROR),
+	DROP(BAD_INNER, LINUX_MIB_XFRMINSTATEMODEERROR, LINUX_MIB_XFRMOUTSTATEMODEERROR),
+	DROP(SELECTOR, LINUX_MIB_XFRMINSTATEMISMATCH, LINUX_MIB_XFRMOUTERROR),
+	DROP(POLICY_NONE, LINUX_MIB_XFRMINNOPOLS, LINUX_MIB_XFRMOUTPOLERROR),
+	DROP(POLICY_TEMPLATE, LINUX_MIB_XFRMINTMPLMISMATCH, LINUX_MIB_XFRMOUTPOLERROR),
+	DROP(POLICY_BLOCK, LINUX_MIB_XFRMINPOLBLOCK, LINUX_MIB_XFRMOUTPOLBLOCK),
+	DROP(FRAGMENT, LINUX_MIB_XFRMINHDRERROR, LINUX_MIB_XFRMOUTERROR),
+	DROP(CRYPTO, LINUX_MIB_XFRMINSTATEPROTOERROR, LINUX_MIB_XFRMOUTSTATEPROTOERROR),
+};
+
+static u64 state_number(const struct xfrm_state *x, bool out)
+{
+	const struct xfrm_replay_state_esn *esn = x->replay_esn;
+	u64 high = 0;
+
+	if (!esn)
+		return out ? x->replay.oseq : x->replay.seq;
+	if (x->props.flags & XFRM_STATE_ESN)
+		high = out ? esn->oseq_hi : esn->seq_hi;
+
+	return high << 32 | (out ? esn->oseq : esn->seq);
+}
+
+/*
+ * The stack's bitmaps: without replay_esn bit n stands for the number that lies n below the
+ * greatest; with it the window is a ring in which the greatest number lies at
+ * (number - 1) % window.
+ */
+static bool state_has_number(const struct xfrm_state *x, u32 distance)
+{
+	const struct xfrm_replay_state_esn *esn = x->replay_esn;
+	u32 bit;
+
+	if (!esn)
+		return x->replay.bitmap & BIT(distance);
+
+	bit = (esn->seq - 1) % esn->replay_window;
+	bit = bit >= distance ? bit - distance : bit + esn->replay_window - distance;
+
+	return esn->bmp[bit / 32] & BIT(bit % 32);
+}
+
+static void load_bitmap(struct cordon_sa_block *block, const struct xfrm_state *x, u64 number)
+{
+	u32 window = x->replay_esn ? x->replay_esn->replay_window : x->props.replay_window;
+	u32 distance;
+
+	for (distance = 0; distance < window && distance < number; distance++)
+		if (state_has_number(x, distance))
+			cordon_sa_block_mark(block, number - distance);
+}
+
+/*
+ * A limit of the stack counts from where the SA's counters began, one of the card from where the
+ * block's did.
+ */
+static __le64 block_limit(u64 limit, u64 current_count, u64 accounted)
+{
+	s64 base = current_count - accounted;
+
+	if (limit == XFRM_INF)
+		return cpu_to_le64(~0ULL);
+	if (base > 0 && limit <= base)
+		return 0;
+
+	return cpu_to_le64(limit - base);
+}
+
+static void load_limits(struct cordon_sa_block *block, const struct xfrm_state *x)
+{
+	const struct xfrm_lifetime_cfg *lft = &x->lft;
+	const struct xfrm_lifetime_cur *cur = &x->curlft;
+	struct cordon_sa_state *state = block->state;
+
+	WRITE_ONCE(state->soft_packets,
+		   block_limit(lft->soft_packet_limit, cur->packets, block->packets));
+	WRITE_ONCE(state->hard_packets,
+		   block_limit(lft->hard_packet_limit, cur->packets, block->packets));
+	WRITE_ONCE(state->soft_bytes, block_limit(lft->soft_byte_limit, cur->bytes, block->bytes));
+	WRITE_ONCE(state->hard_bytes, block_limit(lft->hard_byte_limit, cur->bytes, block->bytes));
+
+	if (x->encap) {
+		WRITE_ONCE(state->encap_sport, x->encap->encap_sport);
+		WRITE_ONCE(state->encap_dport, x->encap->encap_dport);
+	}
+}
+
+/**
+ * cordon_ipsec_state_load() - fill a new block from the stack's SA
+ * @sa: SA, the only one that uses the block; the card doesn't know it yet
+ * @x: the stack's
+ *
+ * Context: process.
+ */
+void cordon_ipsec_state_load(struct cordon_sa *sa, const struct xfrm_state *x)
+{
+	struct cordon_sa_block *block = sa->block;
+	u64 number = state_number(x, cordon_sa_is_out(sa));
+
+	block->state->seq = cpu_to_le64(number);
+	load_limits(block, x);
+	if (!cordon_sa_is_packet(sa)) {
+		/* The stack looks after the limits. */
+		block->state->soft_packets = cpu_to_le64(~0ULL);
+		block->state->hard_packets = cpu_to_le64(~0ULL);
+		block->state->soft_bytes = cpu_to_le64(~0ULL);
+		block->state->hard_bytes = cpu_to_le64(~0ULL);
+	} else if (!cordon_sa_is_out(sa)) {
+		load_bitmap(block, x, number);
+	}
+}
+
+static u32 low_mask(u32 bits)
+{
+	return bits < 32 ? BIT(bits) - 1 : ~0U;
+}
+
+/* One word of the stack's ring: a part up to the greatest number, and a part from the other end. */
+static u32 ring_word(const struct cordon_sa_block *block, u64 number, u32 window, u32 word)
+{
+	u32 last = ((u32)number - 1) % window;
+	u32 first = word * 32;
+	u32 end = min(first + 32, window);
+	u32 bits = 0;
+	u32 from;
+
+	if (first <= last)
+		bits = cordon_sa_block_bits(block, number - (last - first)) &
+		       low_mask(last - first + 1);
+
+	from = max(first, last + 1);
+	if (from < end)
+		bits |= (cordon_sa_block_bits(block, number - (last + window - from)) &
+			 low_mask(end - from)) << (from - first);
+
+	return bits;
+}
+
+static void store_window(const struct cordon_sa_block *block, struct xfrm_state *x, u64 number)
+{
+	struct xfrm_replay_state_esn *esn = x->replay_esn;
+	u32 bits, bit, word;
+
+	if (!esn) {
+		/* Bit 31 of these stands for the greatest number, as bit 0 does of the stack's. */
+		bits = cordon_sa_block_bits(block, number - 31);
+		x->replay.bitmap = 0;
+		for (bit = 0; bit < x->props.replay_window && bit < 32; bit++)
+			if (bits & BIT(31 - bit))
+				x->replay.bitmap |= BIT(bit);
+		x->replay.seq = number;
+		return;
+	}
+
+	if (esn->replay_window)
+		for (word = 0; word < DIV_ROUND_UP(esn->replay_window, 32); word++)
+			esn->bmp[word] = ring_word(block, number, esn->replay_window, word);
+	esn->seq = number;
+	if (x->props.flags & XFRM_STATE_ESN)
+		esn->seq_hi = number >> 32;
+}
+
+static void store_oseq(struct xfrm_state *x, u64 number)
+{
+	struct xfrm_replay_state_esn *esn = x->replay_esn;
+
+	if (!esn) {
+		x->replay.oseq = number;
+		return;
+	}
+
+	esn->oseq = number;
+	if (x->props.flags & XFRM_STATE_ESN)
+		esn->oseq_hi = number >> 32;
+}
+
+/* Packet mode: bring the stack's numbers up to date. */
+static void __state_store(struct cordon_sa *sa, struct xfrm_state *x)
+{
+	struct cordon_sa_block *block = sa->block;
+	u64 packets = cordon_sa_read(&block->state->packets);
+	u64 number = cordon_sa_read(&block->state->seq);
+
+	lockdep_assert_held(&block->lock);
+
+	if (number == sa->stored_seq && packets == sa->stored_packets)
+		return;
+
+	if (cordon_sa_is_out(sa))
+		store_oseq(x, number);
+	else
+		store_window(block, x, number);
+	sa->stored_seq = number;
+	sa->stored_packets = packets;
+}
+
+/**
+ * cordon_ipsec_state_store() - write the numbers back into the stack's SA
+ * @sa: SA
+ * @x: the stack's
+ *
+ * Context: any but hard interrupts.
+ */
+void cordon_ipsec_state_store(struct cordon_sa *sa, struct xfrm_state *x)
+{
+	if (!cordon_sa_is_packet(sa))
+		return;
+
+	spin_lock_bh(&sa->block->lock);
+	__state_store(sa, x);
+	spin_unlock_bh(&sa->block->lock);
+}
+
+static void count_drops(struct cordon_sa *sa, struct xfrm_state *x)
+{
+	struct cordon_sa_block *block = sa->block;
+	struct net *net = xs_net(x);
+	bool out = cordon_sa_is_out(sa);
+	unsigned int i;
+	u64 now, drops;
+	u8 mib;
+
+	for (i = 0; i < CORDON_SA_DROP_CNT; i++) {
+		now = cordon_sa_read(&block->state->drops[i]);
+		drops = now - block->drops[i];
+		if (!drops)
+			continue;
+		block->drops[i] = now;
+
+		mib = out ? drop_mibs[i].out : drop_mibs[i].in;
+		if (mib)
+			XFRM_ADD_STATS(net, mib, drops);
+		if (i == CORDON_RESULT_AUTH_FAILED - CORDON_SA_DROP_FIRST)
+			x->stats.integrity_failed += drops;
+		else if (i == CORDON_RESULT_REPLAY - CORDON_SA_DROP_FIRST)
+			x->stats.replay += drops;
+	}
+}
+
+static void __update_stats(struct cordon_sa *sa, struct xfrm_state *x)
+{
+	struct cordon_sa_block *block = sa->block;
+	u64 packets, bytes;
+
+	lockdep_assert_held(&block->lock);
+
+	if (!cordon_sa_is_packet(sa)) {
+		/*
+		 * What the card couldn't decrypt it hands up, and the stack counts it. Some kernels
+		 * ask for each packet: once per tick is enough.
+		 */
+		if (!cordon_sa_is_out(sa) || time_before_eq(jiffies, sa->stored_time))
+			return;
+		sa->stored_time = jiffies;
+		count_drops(sa, x);
+		return;
+	}
+
+	count_drops(sa, x);
+	packets = cordon_sa_read(&block->state->packets);
+	bytes = cordon_sa_read(&block->state->bytes);
+	if (packets != block->packets)
+		x->lastused = ktime_get_real_seconds();
+	x->curlft.packets += packets - block->packets;
+	x->curlft.bytes += bytes - block->bytes;
+	block->packets = packets;
+	block->bytes = bytes;
+	__state_store(sa, x);
+}
+
+/**
+ * cordon_ipsec_state_update_stats() - bring the stack's counters and numbers up to date
+ * @sa: SA
+ * @x: the stack's
+ *
+ * The stack calls this under one of three different locks; the block's lock keeps two callers from
+ * counting the same packets.
+ *
+ * Context: any but hard interrupts.
+ */
+void cordon_ipsec_state_update_stats(struct cordon_sa *sa, struct xfrm_state *x)
+{
+	spin_lock_bh(&sa->block->lock);
+	__update_stats(sa, x);
+	spin_unlock_bh(&sa->block->lock);
+}
+
+/* Let the stack and the card tell each other what is new. */
+static void refresh(struct cordon_sa *sa, struct xfrm_state *x, bool used)
+{
+	struct cordon_sa_block *block = sa->block;
+	u32 flags;
+
+	spin_lock_bh(&x->lock);
+	if (x->km.state != XFRM_STATE_VALID)
+		goto unlock;
+
+	spin_lock(&block->lock);
+	__update_stats(sa, x);
+	load_limits(block, x);
+	flags = le32_to_cpu(READ_ONCE(block->state->flags));
+	spin_unlock(&block->lock);
+
+	if (!used && !(flags & CORDON_SA_STATE_USED))
+		goto unlock;
+
+	/* The time since first use may have become a limit: the timer finds out. */
+	if (!READ_ONCE(x->curlft.use_time))
+		hrtimer_start(&x->mtimer, ktime_set(1, 0), HRTIMER_MODE_REL_SOFT);
+	if (xfrm_state_check_expire(x))
+		goto unlock;
+
+	/* No numbers are left. The key exchange can still bring a successor. */
+	if ((flags & CORDON_SA_STATE_EXHAUSTED) && !x->km.dying) {
+		x->km.dying = 1;
+		km_state_expired(x, 0, 0);
+	}
+
+unlock:
+	spin_unlock_bh(&x->lock);
+}
+
+/*
+ * RCU read side. An SA that isn't dead has an owner whose memory stays until the reader is done:
+ * the stack waits for readers between xdo_dev_state_delete() and freeing it.
+ */
+static void refresh_rcu(struct cordon_sa *sa, bool used)
+{
+	struct xfrm_state *x = sa->owner;
+
+	if (READ_ONCE(sa->dead) || !cordon_sa_is_packet(sa) || cordon_sa_current(sa) != sa)
+		return;
+	if (!refcount_inc_not_zero(&x->refcnt))
+		return;
+
+	refresh(sa, x, used);
+	xfrm_state_put(x);
+}
+
+/**
+ * cordon_ipsec_state_refresh_work() - refresh all SAs in packet mode
+ * @work: refresh_work of struct cordon_ipsec
+ *
+ * Context: workqueue.
+ */
+void cordon_ipsec_state_refresh_work(struct work_struct *work)
+{
+	struct cordon_ipsec *ipsec = container_of(to_delayed_work(work), struct cordon_ipsec,
+						  refresh_work);
+	struct cordon_sa *sa;
+	unsigned long index;
+
+	rcu_read_lock();
+	xa_for_each(&ipsec->sas.xa, index, sa) {
+		refresh_rcu(sa, false);
+		if (need_resched()) {
+			rcu_read_unlock();
+			cond_resched();
+			rcu_read_lock();
+		}
+	}
+	rcu_read_unlock();
+
+	if (atomic_read(&ipsec->packet_cnt))
+		queue_delayed_work(ipsec->wq, &ipsec->refresh_work, CORDON_REFRESH_PERIOD);
+}
+
+/**
+ * cordon_ipsec_event() - act upon an event of the card
+ * @cdev: device
+ * @type: enum cordon_event_type
+ * @handle: SA
+ * @value: not used
+ *
+ * Context: process.
+ */
+void cordon_ipsec_event(struct cordon_dev *cdev, u16 type, u32 handle, u64 value)
+{
+	struct cordon_ipsec *ipsec = cdev->ipsec;
+	struct cordon_sa *sa;
+
+	if (!ipsec)
+		return;
+
+	if (type == CORDON_EVENT_SA_NEIGHBOUR) {
+		cordon_nexthop_kick(ipsec);
+		return;
+	}
+
+	/* Whatever it is, the block tells; the event says that it's worth looking now. */
+	rcu_read_lock();
+	sa = cordon_handles_find(&ipsec->sas, handle);
+	if (sa && sa->handle == handle)
+		sa = cordon_sa_current(sa);
+	else
+		sa = NULL;
+	if (sa)
+		refresh_rcu(sa, type == CORDON_EVENT_SA_FIRST_USE);
+	rcu_read_unlock();
+}
+
+/**
+ * cordon_ipsec_events_lost() - look at everything that events tell
+ * @cdev: device
+ *
+ * Context: process.
+ */
+void cordon_ipsec_events_lost(struct cordon_dev *cdev)
+{
+	struct cordon_ipsec *ipsec = cdev->ipsec;
+
+	if (!ipsec)
+		return;
+
+	mod_delayed_work(ipsec->wq, &ipsec->refresh_work, 0);
+	cordon_nexthop_kick(ipsec);
+}
