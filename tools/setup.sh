@@ -4,7 +4,7 @@
 set -eu
 
 build='gcc libc6-dev make pkg-config libssl-dev liburcu-dev libcmocka-dev libjansson-dev rsync'
-lab='python3 python3-pytest python3-cryptography python3-scapy mmdebstrap debian-archive-keyring uidmap xz-utils util-linux'
+lab='python3 python3-pytest python3-cryptography python3-scapy python3-docutils mmdebstrap debian-archive-keyring uidmap xz-utils util-linux'
 lint='clang clang-tidy shellcheck'
 
 case $(dpkg --print-architecture) in

@@ -18,6 +18,7 @@
  * @handle: object that it is about
  * @value: see the type
  * @reserved: zero
+ * @reserved1: zero
  * @valid: CORDON_COMPLETION_VALID, the rest zero
  */
 struct cordon_event {

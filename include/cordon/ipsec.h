@@ -84,7 +84,6 @@ enum cordon_suite {
  * @key_bits: of AES suites: bit 0 = 128, bit 1 = 192, bit 2 = 256 bit keys
  * @icv_bytes: bit n: an ICV of n bytes
  * @families: bit CORDON_FAMILY_INET, bit CORDON_FAMILY_INET6
- * @reserved: zero
  */
 struct cordon_cap_ipsec {
 	struct cordon_cap cap;

@@ -66,6 +66,11 @@ class Console:
         """Return the line with which the guest's kernel gave up, or None."""
         return next((line for line in self.trouble() if DEAD.search(line)), None)
 
+    def booted(self):
+        """Has the kernel got beyond the set-up of its timers and processors?"""
+        times = re.findall(r"^\[ *(\d+)\.\d+\]", self.text(), re.M)
+        return bool(times) and int(times[-1]) >= 2
+
     def tail(self, count=12):
         return "\n".join(self.text().splitlines()[-count:])
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from . import accel, host, initrd, module, qemu
 from .card import Cordond, make_ports
-from .errors import GuestFailed, LabError
+from .errors import GuestFailed, LabError, LabTimeout
 from .guest import Guest
 from .root import Root
 
@@ -92,7 +92,7 @@ class Lab:
         for number in range(len(self.kernels)):
             self._launch(number)
         for vm in self.vms:
-            vm.wait_ready(self.boot_timeout)
+            self._wait_boot(vm)
         if self.management:
             names = "".join(f"{MANAGEMENT.format(vm.number + 1)} {vm.name}\n" for vm in self.vms)
             for vm in self.vms:
@@ -134,6 +134,18 @@ class Lab:
             binds.append((self.build, "ro"))
         binds += [self.directory, self.logs]
         vm.launch(self.root.argv(self._qemu_argv(vm, kernel, image), binds), sockets)
+
+    def _wait_boot(self, vm):
+        """Emulated timers on a busy host can stop a kernel in its calibration: try twice."""
+        try:
+            vm.wait_ready(self.boot_timeout)
+        except LabTimeout:
+            if self.accel == "kvm" or vm.console.booted():
+                raise
+            host.say(f"{vm.name} stopped in its first seconds, it is reset; "
+                     f"console log: {vm.console.path}")
+            vm.qmp("system_reset")
+            vm.wait_ready(self.boot_timeout)
 
     def _build_outside(self):
         return self.build.is_dir() and host.tree() not in self.build.parents
