@@ -23,6 +23,9 @@ class Pair:
             self.left.load()
             self.right.load()
             self.wire = Wire(self.lab.capture_file("p0"))
+            for family in (4, 6):
+                # The first packets wait for neighbours, and for a machine that is busy with booting.
+                self.left.ping(self.right.address(family), count=3, check=False)
         except BaseException:
             self.lab.stop(keep=True)
             raise
