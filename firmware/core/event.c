@@ -42,16 +42,24 @@ void fw_event_post(struct fw_port *port, uint16_t type, uint32_t handle, uint64_
 	if (!port->enabled)
 		return;
 	fw_event_poll(port);
-	if (port->event_overflow || !event_write(port, type, handle, value))
+	if (port->event_overflow || port->event_link_due || !event_write(port, type, handle, value))
 		port->event_overflow = true;
 }
 
 /**
  * fw_event_poll() - tell an overflow that could not be told yet
  * @port: function
+ *
+ * The link's state goes with it: nothing but events tells it.
  */
 void fw_event_poll(struct fw_port *port)
 {
-	if (port->event_overflow && port->enabled)
-		port->event_overflow = !event_write(port, CORDON_EVENT_OVERFLOW, 0, 0);
+	if (!port->enabled)
+		return;
+	if (port->event_overflow && event_write(port, CORDON_EVENT_OVERFLOW, 0, 0)) {
+		port->event_overflow = false;
+		port->event_link_due = true;
+	}
+	if (port->event_link_due)
+		port->event_link_due = !event_write(port, CORDON_EVENT_LINK, 0, port->link);
 }

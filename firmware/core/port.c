@@ -148,6 +148,7 @@ static void state_reset(struct fw_port *port)
 	port->failed = false;
 	port->cmd_cons = 0;
 	port->event_overflow = false;
+	port->event_link_due = false;
 	port->mtu = MTU_DEFAULT;
 	port->flags = 0;
 	port->mac = mac_number(port->perm_mac);

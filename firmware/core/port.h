@@ -61,6 +61,7 @@ struct fw_filter {
  * @event_ring: event ring
  * @cmd_cons: commands taken
  * @event_overflow: events were lost, and the driver doesn't know
+ * @event_link_due: the overflow was told, the link's state behind it not yet
  * @port_cap: capability, in the contract's byte order
  * @ipsec_cap: capability
  * @mtu: of the configuration
@@ -99,6 +100,7 @@ struct fw_port {
 	struct fw_mem_ring event_ring;
 	uint32_t cmd_cons;
 	bool event_overflow;
+	bool event_link_due;
 	struct cordon_cap_port port_cap;
 	struct cordon_cap_ipsec ipsec_cap;
 	uint32_t mtu;

@@ -216,7 +216,7 @@ static bool doze_port(struct fw_port *port, uint64_t now, uint64_t *deadline)
 	notify_port(port, now, deadline);
 	if (fw_tx_is_held(port))
 		bring_forward(deadline, now + RETRY_WIRE);
-	if (port->event_overflow)
+	if (port->event_overflow || port->event_link_due)
 		bring_forward(deadline, now + RETRY_EVENT);
 	return work;
 }

@@ -4,7 +4,7 @@
  *
  * The card writes events into a ring of the host; the driver tells by rx_cons of doorbell line 0 how far it has read. When the ring is
  * full the card keeps CORDON_EVENT_OVERFLOW until there is room and drops the rest: the driver then looks at everything that events
- * tell (link, state blocks of the SAs) by itself.
+ * tell (state blocks of the SAs) by itself; the link's state follows.
  */
 #ifndef CORDON_EVENT_H
 #define CORDON_EVENT_H
@@ -34,7 +34,8 @@ CORDON_ABI_SIZE(struct cordon_event, 32);
 
 /**
  * enum cordon_event_type - events
- * @CORDON_EVENT_LINK: @value is 1 when the wire has another end, else 0. Sent at once when the function is enabled, then at changes
+ * @CORDON_EVENT_LINK: @value is 1 when the wire has another end, else 0. Sent at once when the function is enabled, at changes,
+ *	and behind CORDON_EVENT_OVERFLOW
  * @CORDON_EVENT_OVERFLOW: events were lost
  * @CORDON_EVENT_QUEUE_ERROR: queue pair @handle broke the contract or its memory can't be reached, and is stopped; @value is
  *	enum cordon_result. Only destroying it helps

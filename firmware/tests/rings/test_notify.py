@@ -146,6 +146,8 @@ def test_event_overflow(cable_of):
     client.wait_for(take)
     assert [e.type for e in seen].count(QUEUE_ERROR) == len(seen) - 1
     assert seen.index(seen[-1]) >= 60
+    link = card.event_wait()
+    assert (link.type, link.value) == (LINK, 1)
     card.ring(2, 0, 5000)
     card.write32(client.REG_KICK, 2)
     assert card.event_wait().type == QUEUE_ERROR
