@@ -157,7 +157,8 @@ struct cordon_event_queue {
  * @wq: ordered queue for everything that waits for commands, except resets
  * @reset_work: resets the device; not on @wq, whose works may wait for commands that only the
  *	reset ends
- * @health_work: looks at the status register and at old commands
+ * @health_work: looks at the status register, at old commands, and at the port's counters
+ * @stats_time: when it last did the latter, in jiffies
  * @resets: number of resets
  * @reset_window: when the first of the last few resets was, in jiffies
  * @reset_cnt: resets since then
@@ -194,6 +195,7 @@ struct cordon_dev {
 	struct workqueue_struct *wq;
 	struct work_struct reset_work;
 	struct delayed_work health_work;
+	unsigned long stats_time;
 	atomic_t resets;
 	unsigned long reset_window;
 	unsigned int reset_cnt;

@@ -103,7 +103,8 @@ static void handle_queue_error(struct cordon_dev *cdev, u32 index, u64 result)
 		return cordon_nonsense(cdev, "error of a queue pair that doesn't exist");
 	if (result < CORDON_RESULT_CNT && cordon_result_names[result])
 		reason = cordon_result_names[result];
-	netdev_err(cdev->netdev, "queue pair %u was stopped by the card: %s\n", index, reason);
+	dev_err_ratelimited(cdev->dev, "queue pair %u was stopped by the card: %s\n", index,
+			    reason);
 	cordon_reset_schedule(cdev);
 }
 

@@ -8,6 +8,8 @@
 
 #include "cordon_hw.h"
 
+#define CORDON_HW_RESETS 3
+
 static bool bar_fits(struct cordon_dev *cdev, int bar, resource_size_t size)
 {
 	return (pci_resource_flags(cdev->pdev, bar) & IORESOURCE_MEM) &&
@@ -143,7 +145,7 @@ static int wait_status(struct cordon_dev *cdev, u32 mask, u32 want)
 			return -ENODEV;
 		if ((status & mask) == want)
 			return 0;
-		if ((status & CORDON_STATUS_FAILED) && !(mask & CORDON_STATUS_FAILED))
+		if (status & CORDON_STATUS_FAILED)
 			return -EIO;
 		if (late)
 			return -ETIMEDOUT;
@@ -163,12 +165,17 @@ static int wait_status(struct cordon_dev *cdev, u32 mask, u32 want)
  */
 int cordon_hw_reset(struct cordon_dev *cdev)
 {
-	int err;
+	int err, i;
 
 	pci_set_master(cdev->pdev);
-	cordon_hw_write(cdev, CORDON_HW_REG(control), CORDON_CONTROL_RESET);
-	err = wait_status(cdev, CORDON_STATUS_RESETTING | CORDON_STATUS_FAILED |
-			  CORDON_STATUS_ENABLED | CORDON_STATUS_READY, CORDON_STATUS_READY);
+	/* A firmware that hangs is killed by the first reset; only the next one makes a new one. */
+	for (i = 0; i < CORDON_HW_RESETS; i++) {
+		cordon_hw_write(cdev, CORDON_HW_REG(control), CORDON_CONTROL_RESET);
+		err = wait_status(cdev, CORDON_STATUS_RESETTING | CORDON_STATUS_ENABLED |
+				  CORDON_STATUS_READY, CORDON_STATUS_READY);
+		if (err != -EIO)
+			break;
+	}
 	if (err) {
 		pci_clear_master(cdev->pdev);
 		dev_err(cdev->dev, "the card can't be reset: %pe\n", ERR_PTR(err));

@@ -9,6 +9,10 @@
  * The stack deletes SAs in atomic context and frees them later. Deleting makes an SA unusable at
  * once and lets a work tell the card; freeing waits for that. An SA that the card doesn't answer
  * for goes to limbo, with its index and its block, until the card is reset.
+ *
+ * When the stack updates an SA it adds a copy to the card and deletes it at once. Packets that came
+ * through the copy may still wait in a ring, and are the original's (cordon_sa_current()). So a
+ * copy is kept for a while as a ghost, which has nothing but its handle and its block.
  */
 
 #include <linux/ethtool.h>
@@ -21,6 +25,9 @@
 
 /* Handle of what isn't on the card: an SA that the stack waits for. No SA of the card has it. */
 #define CORDON_HANDLE_ACQUIRE 1
+
+/* How long packets may wait in a ring until NAPI takes them. */
+#define CORDON_GHOST_TIME HZ
 
 static const struct xfrmdev_ops cordon_ipsec_xfrmdev_ops;
 
@@ -184,7 +191,7 @@ static void fill_cfg(struct cordon_sa_cfg *cfg, const struct xfrm_state *x)
 	cfg->offload = packet ? CORDON_OFFLOAD_PACKET : CORDON_OFFLOAD_CRYPTO;
 	cfg->mode = cordon_ipsec_mode(x->props.mode);
 	cfg->family = cordon_ipsec_family(x->props.family);
-	/* In crypto mode the card needs it to guess the upper half of a number as the stack does. */
+	/* In crypto mode the card needs it to guess a number's upper half as the stack does. */
 	if (!out && (packet || x->props.flags & XFRM_STATE_ESN))
 		cfg->replay_window = cpu_to_le32(window);
 	cfg->if_id = cpu_to_le32(x->if_id);
@@ -209,14 +216,49 @@ static void release_sa(struct cordon_ipsec *ipsec, struct cordon_sa *sa)
 {
 	lockdep_assert_held(&ipsec->lock);
 
-	cordon_handles_publish(&ipsec->sas, sa->handle, NULL);
 	if (sa->on_card) {
+		cordon_handles_publish(&ipsec->sas, sa->handle, NULL);
 		list_add_tail(&sa->del_node, &ipsec->limbo);
+		return;
+	}
+
+	if (sa->block && !cordon_sa_is_out(sa) && cordon_sa_block_is_shared(sa)) {
+		sa->deleted_at = jiffies;
+		list_add_tail(&sa->del_node, &ipsec->ghosts);
+		queue_delayed_work(ipsec->wq, &ipsec->ghost_work, CORDON_GHOST_TIME);
 		return;
 	}
 
 	cordon_handles_release(&ipsec->sas, sa->handle);
 	cordon_sa_free(&ipsec->blocks, sa);
+}
+
+/* Free ghosts: those of age, or all if their indices are needed. */
+static void drop_ghosts(struct cordon_ipsec *ipsec, bool all)
+{
+	struct cordon_sa *sa, *tmp;
+
+	lockdep_assert_held(&ipsec->lock);
+
+	list_for_each_entry_safe(sa, tmp, &ipsec->ghosts, del_node) {
+		if (!all && time_before(jiffies, sa->deleted_at + CORDON_GHOST_TIME))
+			break;
+		list_del_init(&sa->del_node);
+		cordon_handles_release(&ipsec->sas, sa->handle);
+		cordon_sa_free(&ipsec->blocks, sa);
+	}
+}
+
+static void ghost_work(struct work_struct *work)
+{
+	struct cordon_ipsec *ipsec = container_of(to_delayed_work(work), struct cordon_ipsec,
+						  ghost_work);
+
+	mutex_lock(&ipsec->lock);
+	drop_ghosts(ipsec, false);
+	if (!list_empty(&ipsec->ghosts))
+		queue_delayed_work(ipsec->wq, &ipsec->ghost_work, CORDON_GHOST_TIME);
+	mutex_unlock(&ipsec->lock);
 }
 
 static void drop_limbo(struct cordon_ipsec *ipsec)
@@ -225,8 +267,8 @@ static void drop_limbo(struct cordon_ipsec *ipsec)
 
 	list_for_each_entry_safe(sa, tmp, &ipsec->limbo, del_node) {
 		list_del_init(&sa->del_node);
-		sa->on_card = false;
-		release_sa(ipsec, sa);
+		cordon_handles_release(&ipsec->sas, sa->handle);
+		cordon_sa_free(&ipsec->blocks, sa);
 	}
 }
 
@@ -271,17 +313,13 @@ static int insert_sa(struct cordon_ipsec *ipsec, struct cordon_sa *sa, struct xf
 	if (cordon_sa_has_next_hop(sa))
 		cordon_nexthop_resolve(ipsec, sa);
 
+	/* The card may name it before it has answered. */
+	cordon_handles_publish(&ipsec->sas, sa->handle, sa);
 	err = cordon_cmd_exec(ipsec->cdev, CORDON_CMD_SA_ADD, &sa->cfg, sizeof(sa->cfg), NULL, 0,
 			      NULL, &res);
-	if (err) {
-		sa->on_card = is_doubtful(err);
-		return cordon_ipsec_errno(&res, extack);
-	}
+	sa->on_card = !err || is_doubtful(err);
 
-	sa->on_card = true;
-	cordon_handles_publish(&ipsec->sas, sa->handle, sa);
-
-	return 0;
+	return err ? cordon_ipsec_errno(&res, extack) : 0;
 }
 
 static int add_sa(struct cordon_dev *cdev, struct xfrm_state *x, struct netlink_ext_ack *extack)
@@ -304,6 +342,10 @@ static int add_sa(struct cordon_dev *cdev, struct xfrm_state *x, struct netlink_
 
 	mutex_lock(&ipsec->lock);
 	err = cordon_handles_reserve(&ipsec->sas, &sa->handle);
+	if (err == -ENOSPC && !list_empty(&ipsec->ghosts)) {
+		drop_ghosts(ipsec, true);
+		err = cordon_handles_reserve(&ipsec->sas, &sa->handle);
+	}
 	if (err) {
 		if (err == -ENOSPC)
 			NL_SET_ERR_MSG_FMT_MOD(extack,
@@ -317,7 +359,7 @@ static int add_sa(struct cordon_dev *cdev, struct xfrm_state *x, struct netlink_
 	sa->cfg.handle = cpu_to_le32(sa->handle);
 	err = insert_sa(ipsec, sa, x, extack);
 	if (err) {
-		sa->dead = true;
+		WRITE_ONCE(sa->dead, true);
 		release_sa(ipsec, sa);
 		mutex_unlock(&ipsec->lock);
 		return err;
@@ -677,9 +719,11 @@ int cordon_ipsec_init(struct cordon_dev *cdev)
 	spin_lock_init(&ipsec->del_lock);
 	INIT_LIST_HEAD(&ipsec->limbo);
 	INIT_LIST_HEAD(&ipsec->policy_limbo);
+	INIT_LIST_HEAD(&ipsec->ghosts);
 	INIT_LIST_HEAD(&ipsec->sa_dels);
 	INIT_LIST_HEAD(&ipsec->policy_dels);
 	INIT_WORK(&ipsec->del_work, del_work);
+	INIT_DELAYED_WORK(&ipsec->ghost_work, ghost_work);
 	INIT_DELAYED_WORK(&ipsec->refresh_work, cordon_ipsec_state_refresh_work);
 
 	ipsec->wq = alloc_ordered_workqueue("cordon-ipsec-%s", 0, pci_name(cdev->pdev));
@@ -726,6 +770,7 @@ void cordon_ipsec_exit(struct cordon_dev *cdev)
 
 	cordon_nexthop_exit(ipsec);
 	cancel_delayed_work_sync(&ipsec->refresh_work);
+	cancel_delayed_work_sync(&ipsec->ghost_work);
 	flush_work(&ipsec->del_work);
 	destroy_workqueue(ipsec->wq);
 
@@ -734,6 +779,7 @@ void cordon_ipsec_exit(struct cordon_dev *cdev)
 		pci_clear_master(cdev->pdev);
 	mutex_lock(&ipsec->lock);
 	drop_limbo(ipsec);
+	drop_ghosts(ipsec, true);
 	cordon_policy_drop_limbo(ipsec);
 	mutex_unlock(&ipsec->lock);
 

@@ -49,13 +49,14 @@ enum cordon_ipsec_stat {
  * struct cordon_ipsec - IPsec offload of a function
  * @cdev: device
  * @lock: serializes what changes the card's tables with their restoration after a reset; protects
- *	@blocks and @limbo. Commands are sent under it. It's taken with RTNL or xfrm_cfg_mutex held,
- *	and takes neither
+ *	@blocks, @limbo and @ghosts. Commands are sent under it. It's taken with RTNL or
+ *	xfrm_cfg_mutex held, and takes neither
  * @sas: SAs
  * @policies: policies
  * @blocks: state blocks
  * @limbo: SAs that the card may still know though it was told to delete them
  * @policy_limbo: policies of that kind
+ * @ghosts: copies of SAs that are gone from the card, but may be named by received packets
  * @sa_cnt: SAs on the card
  * @policy_cnt: policies on the card
  * @packet_cnt: of the SAs, those in packet mode
@@ -65,6 +66,7 @@ enum cordon_ipsec_stat {
  * @del_lock: protects the two lists; taken in any context
  * @sa_dels: SAs to be deleted
  * @policy_dels: policies to be deleted
+ * @ghost_work: frees ghosts
  * @refresh_work: brings limits and ports to the card, and what SAs report to the stack
  * @nexthop_work: keeps next hops current
  * @netevent: tells of changed neighbours
@@ -73,12 +75,13 @@ enum cordon_ipsec_stat {
  */
 struct cordon_ipsec {
 	struct cordon_dev *cdev;
-	struct mutex lock; /* the card's tables, blocks, limbo */
+	struct mutex lock; /* the card's tables, blocks, lists of SAs */
 	struct cordon_handles sas;
 	struct cordon_handles policies;
 	struct cordon_sa_blocks blocks;
 	struct list_head limbo;
 	struct list_head policy_limbo;
+	struct list_head ghosts;
 	atomic_t sa_cnt;
 	atomic_t policy_cnt;
 	atomic_t packet_cnt;
@@ -88,6 +91,7 @@ struct cordon_ipsec {
 	spinlock_t del_lock; /* sa_dels, policy_dels */
 	struct list_head sa_dels;
 	struct list_head policy_dels;
+	struct delayed_work ghost_work;
 	struct delayed_work refresh_work;
 	struct delayed_work nexthop_work;
 	struct notifier_block netevent;

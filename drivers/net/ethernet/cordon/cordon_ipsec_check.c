@@ -366,6 +366,14 @@ static int check_flags(const struct cordon_caps_ipsec *caps, const struct xfrm_s
 		return -EOPNOTSUPP;
 	}
 
+	/* In crypto mode the stack's number is the IV, and would come again. */
+	if (x->xso.type == XFRM_DEV_OFFLOAD_CRYPTO &&
+	    x->props.extra_flags & XFRM_SA_XFLAG_OSEQ_MAY_WRAP) {
+		NL_SET_ERR_MSG_MOD(extack,
+				   "flag oseq-may-wrap not supported, allowed: packet offload");
+		return -EOPNOTSUPP;
+	}
+
 	err = check_flag_rules(caps, flag_rules, ARRAY_SIZE(flag_rules), x->props.flags, extack);
 	if (err)
 		return err;

@@ -185,7 +185,7 @@ static void store_window(const struct cordon_sa_block *block, struct xfrm_state 
 		/* Bit 31 of these stands for the greatest number, as bit 0 does of the stack's. */
 		bits = cordon_sa_block_bits(block, number - 31);
 		x->replay.bitmap = 0;
-		for (bit = 0; bit < x->props.replay_window && bit < 32; bit++)
+		for (bit = 0; bit < 32; bit++)
 			if (bits & BIT(31 - bit))
 				x->replay.bitmap |= BIT(bit);
 		x->replay.seq = number;

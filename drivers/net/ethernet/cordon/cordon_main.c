@@ -287,6 +287,16 @@ out:
 	rtnl_unlock();
 }
 
+/* Interrupts can call the health work more often than counters are worth asking for. */
+static void refresh_stats(struct cordon_dev *cdev)
+{
+	if (!netif_running(cdev->netdev) ||
+	    time_before(jiffies, cdev->stats_time + CORDON_HEALTH_PERIOD / 2))
+		return;
+	cdev->stats_time = jiffies;
+	cordon_netdev_refresh_stats(netdev_priv(cdev->netdev));
+}
+
 static void cordon_health_work(struct work_struct *work)
 {
 	struct cordon_dev *cdev = container_of(to_delayed_work(work), struct cordon_dev,
@@ -304,8 +314,8 @@ static void cordon_health_work(struct work_struct *work)
 			cordon_nonsense(cdev, "the firmware stopped");
 		else if (cordon_cmd_is_late(cdev))
 			cordon_nonsense(cdev, "a command wasn't answered");
-		else if (netif_running(cdev->netdev))
-			cordon_netdev_refresh_stats(netdev_priv(cdev->netdev));
+		else
+			refresh_stats(cdev);
 	}
 	schedule_delayed_work(&cdev->health_work, CORDON_HEALTH_PERIOD);
 }

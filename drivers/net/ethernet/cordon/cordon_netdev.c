@@ -497,7 +497,7 @@ void cordon_netdev_set_link(struct cordon_dev *cdev, bool up)
 		netif_carrier_on(netdev);
 	else
 		netif_carrier_off(netdev);
-	if (netdev->reg_state == NETREG_REGISTERED)
+	if (netdev->reg_state == NETREG_REGISTERED && net_ratelimit())
 		netdev_info(netdev, "link is %s\n", up ? "up" : "down");
 }
 

@@ -115,7 +115,9 @@ struct cordon_sa_block {
  * @owner: the stack's SA
  * @block: state block
  * @block_node: in the block's list
- * @del_node: in the list of SAs to be deleted from the card, or of those that couldn't be
+ * @del_node: in the list of SAs to be deleted from the card, of those that couldn't be, or of
+ *	ghosts
+ * @deleted_at: jiffies when it became a ghost
  * @restore: waits for the SA to be on the card again
  * @mark: mark for the lookup of the next hop's route
  * @nexthop_packets: counter of packets when the next hop was last looked at
@@ -133,6 +135,7 @@ struct cordon_sa {
 	struct cordon_sa_block *block;
 	struct list_head block_node;
 	struct list_head del_node;
+	unsigned long deleted_at;
 	struct cordon_ipsec_restore *restore;
 	u32 mark;
 	u64 nexthop_packets;
