@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 BLOCK_EPB = 6
 OPTION_EPB_FLAGS = 2
+IPPROTO_HOPOPTS = 0
 IPPROTO_UDP = 17
 IPPROTO_ESP = 50
 IPPROTO_ICMPV6 = 58
@@ -14,6 +15,7 @@ PORT_IKE = 500
 PORT_NATT = 4500
 # Neighbour discovery and its kin, never protected by default.
 CLEAR_ICMPV6 = range(130, 138)
+MLD = (130, 131, 132, 143)
 
 
 @dataclass
@@ -51,9 +53,11 @@ class Frame:
         return spi, seq, self.l4[8:16]
 
     def is_clear(self):
-        """IP that should have been protected: not ESP, IKE, nor neighbour discovery."""
+        """IP that should have been protected: not ESP, IKE, neighbour discovery, nor multicast listener reports."""
         if self.protocol in (None, IPPROTO_ESP):
             return False
+        if self.ethertype == 0x86DD and self.protocol == IPPROTO_HOPOPTS:
+            return self.l4[0] != IPPROTO_ICMPV6 or self.l4[8] not in MLD
         if self.protocol == IPPROTO_UDP:
             return not {PORT_IKE, PORT_NATT} & set(struct.unpack_from("!HH", self.l4))
         return not (self.protocol == IPPROTO_ICMPV6 and self.l4[0] in CLEAR_ICMPV6)
