@@ -11,7 +11,7 @@ import time
 
 import client as c
 import pytest
-from conftest import CORDOND, FAKE_FW, Board
+from board import CORDOND, FAKE_FW, Board
 
 PORT = "--port=name=p0,socket=/tmp/none.sock,wire=none"
 
