@@ -24,14 +24,23 @@
 #define BOARD_CONFIG_SIZE 4096
 
 /*
- * How long the firmware may take to let go of memory, and to start. Together they must stay below
+ * How long the firmware may take for a step (to let go of memory, for example), for a request with
+ * all steps before it, and to start. A step and the start together, and the whole, must stay below
  * the 5 s of QEMU.
  */
 #define BOARD_REQUEST_MS 1000
+#define BOARD_WHOLE_MS 3900
 #define BOARD_START_MS 3000
 #define BOARD_ENABLE_MS 3000
 /* The first start may take longer: no hypervisor waits yet. */
 #define BOARD_FIRST_START_MS 15000
+
+/*
+ * DMA maps of a firmware process: vm.max_map_count allows it 65530 mappings by default. Files of
+ * them that a port may hold open.
+ */
+#define BOARD_MAPS_MAX 60000
+#define BOARD_FILES_MAX 256
 
 /* client.wait_seq: no message is awaited but the end of the firmware. */
 #define BOARD_SEQ_DEATH UINT64_MAX
@@ -234,20 +243,28 @@ enum board_firmware_state {
 /**
  * struct board_pending - a request that the firmware hasn't acknowledged
  * @next: in the order in which they were sent
+ * @next_timed: of those that are timed
  * @seq: its number
  * @type: enum fw_ipc_type
  * @port: port, NULL for START
  * @first: IRQ_SET: first vector
  * @count: IRQ_SET: vectors
- * @deadline: when the firmware is killed, in ms of CLOCK_MONOTONIC
+ * @addr: DMA_MAP: bus address
+ * @from: when the first step began, in ms of CLOCK_MONOTONIC
+ * @step: ms that the firmware has from then or from its last answer on, 0 = no matter
+ * @deadline: when the firmware is killed at the latest, UINT64_MAX = not timed
  */
 struct board_pending {
 	TAILQ_ENTRY(board_pending) next;
+	TAILQ_ENTRY(board_pending) next_timed;
 	uint64_t seq;
 	uint32_t type;
 	struct board_port *port;
 	uint32_t first;
 	uint32_t count;
+	uint64_t addr;
+	uint64_t from;
+	uint64_t step;
 	uint64_t deadline;
 };
 
@@ -284,7 +301,9 @@ struct board_packet {
  * @socket: board's end of the socket pair
  * @seq: number of the last request
  * @start_deadline: while STARTING, until when
+ * @progress: when it last acknowledged something
  * @pending: not acknowledged
+ * @timed: of these, those with a deadline
  * @queue: not sent
  * @queue_len: how many
  */
@@ -301,7 +320,9 @@ struct board_firmware {
 	struct board_event socket;
 	uint64_t seq;
 	uint64_t start_deadline;
+	uint64_t progress;
 	TAILQ_HEAD(, board_pending) pending;
+	TAILQ_HEAD(, board_pending) timed;
 	STAILQ_HEAD(, board_packet) queue;
 	size_t queue_len;
 };
@@ -316,7 +337,9 @@ struct board_firmware {
  * @listener: listening socket, in the epoll set while there is no client
  * @listen_fd: the same, -1 = not yet there
  * @doorbell_fd: memory of BAR2
+ * @listen_at: when @listener joins the set again, 0 = it needn't
  * @kick_fd: eventfd
+ * @nowhere_fd: eventfd that nobody reads: stands for vectors that have none
  * @capture_fd: capture file, -1 = none
  * @doorbell: BAR2 mapped
  * @msix: BAR4
@@ -336,7 +359,9 @@ struct board_port {
 	struct board_event listener;
 	int listen_fd;
 	int doorbell_fd;
+	uint64_t listen_at;
 	int kick_fd;
+	int nowhere_fd;
 	int capture_fd;
 	uint8_t *doorbell;
 	uint8_t msix[CORDON_BAR_MSIX_SIZE];
@@ -352,7 +377,6 @@ struct board_port {
  * struct board - everything
  * @options: command line
  * @epoll_fd: epoll set
- * @nowhere_fd: eventfd that nobody reads: stands for vectors that have none
  * @firmware_path: program
  * @signals: signalfd
  * @stop: end the loop
@@ -365,7 +389,6 @@ struct board_port {
 struct board {
 	struct board_options options;
 	int epoll_fd;
-	int nowhere_fd;
 	char *firmware_path;
 	struct board_event signals;
 	bool stop;
@@ -392,7 +415,7 @@ void board_port_power_on(struct board_port *port);
 /* client.c */
 void board_client_init(struct board_client *client);
 int board_client_wait(struct board_port *port);
-void board_client_resume(struct board_port *port, uint64_t seq);
+void board_client_resume(struct board_port *port, uint64_t seq, int error);
 void board_client_close(struct board_port *port);
 
 /**
@@ -438,6 +461,7 @@ void board_regs_fail(struct board_port *port, enum cordon_error error);
 /* dma.c */
 int board_dma_map(struct board_port *port, const struct vfio_user_dma_map *map, int *fd);
 int board_dma_unmap(struct board_port *port, const struct vfio_user_dma_unmap *unmap);
+void board_dma_refuse(struct board_port *port, uint64_t addr);
 void board_dma_clear(struct board_port *port);
 void board_dma_replay(struct board_port *port);
 void board_dma_get_file(struct board_file *file);
@@ -461,8 +485,8 @@ void board_firmware_kill(struct board_firmware *firmware, enum cordon_error caus
 void board_firmware_check(struct board_firmware *firmware, uint64_t now);
 uint64_t board_firmware_deadline(const struct board_firmware *firmware);
 bool board_firmware_is_alive(const struct board_firmware *firmware);
-void board_firmware_tell_map(struct board_port *port, struct fw_ipc_msg *msg,
-			     struct board_file *file);
+uint64_t board_firmware_tell_map(struct board_port *port, struct fw_ipc_msg *msg,
+				 struct board_file *file);
 void board_firmware_tell_irqs(struct board_port *port, struct fw_ipc_msg *msg, const int *fds,
 			      unsigned int fd_count);
 uint64_t board_firmware_ask(struct board_port *port, struct fw_ipc_msg *msg, uint64_t ms);

@@ -17,6 +17,9 @@
 
 /* Messages that one port may send before others have their turn. */
 #define CLIENT_BATCH 16
+/* How long nobody is accepted after the board has run out of file descriptors. */
+#define CLIENT_PAUSE_MS 100
+#define CLIENT_WARN_MS 10000
 
 #define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
 
@@ -143,6 +146,22 @@ static void make_reply(struct board_client *client, const struct board_request *
 	client->out_len = header.size;
 }
 
+/* What the firmware says makes an error of the reply that waits for it. */
+static void refuse(struct board_client *client, int error)
+{
+	struct vfio_user_header header;
+
+	if (!client->out_len)
+		return;
+	memcpy(&header, client->out, sizeof(header));
+	header.flags |= VFIO_USER_FLAGS_ERROR;
+	header.error = (uint32_t)-error;
+	header.size = (uint32_t)sizeof(header);
+	memcpy(client->out, &header, sizeof(header));
+	client->out_len = sizeof(header);
+	client->out_fd = -1;
+}
+
 static void serve(struct board_port *port)
 {
 	struct board_client *client = &port->client;
@@ -264,6 +283,21 @@ static void handle_client(struct board_event *event, uint32_t events)
 	watch(port);
 }
 
+/* The listener stays ready while it can't be served: it must leave the set, or the loop spins. */
+static void pause_listening(struct board_port *port)
+{
+	static uint64_t warn_at;
+	uint64_t now = board_loop_now();
+
+	if (warn_at <= now) {
+		board_log(BOARD_LOG_WARNING, "%s: a client can't be accepted: %s",
+			  port->options->name, strerror(errno));
+		warn_at = now + CLIENT_WARN_MS;
+	}
+	board_loop_del(port->board, &port->listener);
+	port->listen_at = now + CLIENT_PAUSE_MS;
+}
+
 static void handle_listener(struct board_event *event, uint32_t events)
 {
 	struct board_port *port = container_of(event, struct board_port, listener);
@@ -272,10 +306,14 @@ static void handle_listener(struct board_event *event, uint32_t events)
 
 	(void)events;
 	fd = accept4(port->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			pause_listening(port);
 		return;
+	}
 	client->event.handle = handle_client;
 	if (board_loop_add(port->board, &client->event, fd, EPOLLIN)) {
+		pause_listening(port);
 		close(fd);
 		return;
 	}
@@ -311,19 +349,24 @@ void board_client_init(struct board_client *client)
  */
 int board_client_wait(struct board_port *port)
 {
+	int ret;
+
 	board_client_init(&port->client);
 	port->listener.handle = handle_listener;
-	return board_loop_add(port->board, &port->listener, port->listen_fd, EPOLLIN);
+	ret = board_loop_add(port->board, &port->listener, port->listen_fd, EPOLLIN);
+	port->listen_at = ret ? board_loop_now() + CLIENT_PAUSE_MS : 0;
+	return ret;
 }
 
 /**
  * board_client_resume - the firmware has acknowledged a request, or is gone
  * @port: port
  * @seq: request; BOARD_SEQ_DEATH: the firmware is gone, which ends every wait
+ * @error: 0, or -errno that the reply becomes
  *
  * Context: loop.
  */
-void board_client_resume(struct board_port *port, uint64_t seq)
+void board_client_resume(struct board_port *port, uint64_t seq, int error)
 {
 	struct board_client *client = &port->client;
 	int ret;
@@ -335,6 +378,8 @@ void board_client_resume(struct board_port *port, uint64_t seq)
 		board_client_wait(port);
 		return;
 	}
+	if (error)
+		refuse(client, error);
 	ret = flush(port);
 	if (ret)
 		board_client_close(port);

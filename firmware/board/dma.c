@@ -87,21 +87,27 @@ static int check_file(int fd, const struct vfio_user_dma_map *map, struct stat *
 	return 0;
 }
 
-static struct board_file *get_file(struct board_dma *dma, int *fd, const struct stat *st)
+static int get_file(struct board_dma *dma, int *fd, const struct stat *st,
+		    struct board_file **found)
 {
 	bool writable = (fcntl(*fd, F_GETFL) & O_ACCMODE) == O_RDWR;
 	struct board_file *file;
+	unsigned int count = 0;
 
 	LIST_FOREACH(file, &dma->files, next) {
 		if (file->device == st->st_dev && file->inode == st->st_ino &&
 		    file->writable == writable) {
 			board_dma_get_file(file);
-			return file;
+			*found = file;
+			return 0;
 		}
+		count++;
 	}
+	if (count >= BOARD_FILES_MAX)
+		return -ENOSPC;
 	file = calloc(1, sizeof(*file));
 	if (!file)
-		return NULL;
+		return -ENOMEM;
 	file->fd = *fd;
 	file->writable = writable;
 	file->device = st->st_dev;
@@ -109,7 +115,19 @@ static struct board_file *get_file(struct board_dma *dma, int *fd, const struct 
 	file->maps = 1;
 	*fd = -1;
 	LIST_INSERT_HEAD(&dma->files, file, next);
-	return file;
+	*found = file;
+	return 0;
+}
+
+/* Each map takes one of the mappings that the kernel lets a process have. */
+static bool has_room(const struct board_firmware *firmware)
+{
+	size_t count = 0;
+	unsigned int i;
+
+	for (i = 0; i < firmware->port_count; i++)
+		count += firmware->ports[i]->dma.count;
+	return count < BOARD_MAPS_MAX;
 }
 
 static int reserve(struct board_dma *dma)
@@ -117,8 +135,6 @@ static int reserve(struct board_dma *dma)
 	size_t room = dma->room ? 2 * dma->room : 64;
 	struct board_map *maps;
 
-	if (dma->count >= VFIO_USER_MAX_MAPS)
-		return -ENOSPC;
 	if (dma->count < dma->room)
 		return 0;
 	maps = realloc(dma->maps, room * sizeof(*maps));
@@ -129,17 +145,18 @@ static int reserve(struct board_dma *dma)
 	return 0;
 }
 
-static void tell_map(struct board_port *port, const struct board_map *map)
+/* Return: request that the firmware has to acknowledge before it knows the map, 0 = none. */
+static uint64_t tell_map(struct board_port *port, const struct board_map *map)
 {
 	struct fw_ipc_msg msg = { .type = FW_IPC_DMA_MAP };
 
 	if (!map->file)
-		return;
+		return 0;
 	msg.dma.addr = map->addr;
 	msg.dma.size = map->size;
 	msg.dma.offset = map->offset;
 	msg.dma.writable = map->writable;
-	board_firmware_tell_map(port, &msg, map->file);
+	return board_firmware_tell_map(port, &msg, map->file);
 }
 
 /**
@@ -147,6 +164,9 @@ static void tell_map(struct board_port *port, const struct board_map *map)
  * @port: port
  * @map: from the client, not yet checked
  * @fd: its file descriptor or -1; -1 afterwards if it was taken
+ *
+ * The client has to wait (client.wait_seq) until the firmware has the map: behind a virtual IOMMU
+ * the guest uses the memory as soon as this is answered.
  *
  * Context: loop.
  * Return: 0 or -errno.
@@ -167,7 +187,7 @@ int board_dma_map(struct board_port *port, const struct vfio_user_dma_map *map, 
 	at = find(dma, new.addr);
 	if (at < dma->count && dma->maps[at].addr <= new.addr + (new.size - 1))
 		return -EEXIST;
-	ret = reserve(dma);
+	ret = has_room(port->firmware) ? reserve(dma) : -ENOSPC;
 	if (ret)
 		return ret;
 	if (*fd >= 0) {
@@ -176,15 +196,41 @@ int board_dma_map(struct board_port *port, const struct vfio_user_dma_map *map, 
 		ret = check_file(*fd, map, &st);
 		if (ret)
 			return ret;
-		new.file = get_file(dma, fd, &st);
-		if (!new.file)
-			return -ENOMEM;
+		ret = get_file(dma, fd, &st, &new.file);
+		if (ret)
+			return ret;
 	}
 	memmove(&dma->maps[at + 1], &dma->maps[at], (dma->count - at) * sizeof(new));
 	dma->maps[at] = new;
 	dma->count++;
-	tell_map(port, &new);
+	port->client.wait_seq = tell_map(port, &new);
 	return 0;
+}
+
+static void remove_maps(struct board_dma *dma, size_t at, size_t count)
+{
+	size_t i;
+
+	for (i = at; i < at + count; i++)
+		board_dma_put_file(dma->maps[i].file);
+	memmove(&dma->maps[at], &dma->maps[at + count],
+		(dma->count - at - count) * sizeof(*dma->maps));
+	dma->count -= count;
+}
+
+/**
+ * board_dma_refuse - the firmware can't map what it was told
+ * @port: port whose client waits for it
+ * @addr: bus address of the map
+ *
+ * Context: loop.
+ */
+void board_dma_refuse(struct board_port *port, uint64_t addr)
+{
+	size_t at = find(&port->dma, addr);
+
+	if (at < port->dma.count && port->dma.maps[at].addr == addr)
+		remove_maps(&port->dma, at, 1);
 }
 
 /* Whole maps only: one that would be cut in two is an error. */
@@ -202,12 +248,17 @@ static int count_inside(const struct board_dma *dma, size_t at, uint64_t addr, u
 	return *count ? 0 : -ENOENT;
 }
 
-/* Requests are answered in order: the last one's end is the end of all. */
+/*
+ * Requests are answered in order: the last one's end is the end of all. So only that one is timed,
+ * and each answer before it gives it a new second.
+ */
 static uint64_t ask_unmap(struct board_port *port, size_t at, size_t count)
 {
 	uint64_t seq = 0;
 	size_t i;
 
+	while (count && !port->dma.maps[at + count - 1].file)
+		count--;
 	for (i = at; i < at + count; i++) {
 		const struct board_map *map = &port->dma.maps[i];
 		struct fw_ipc_msg msg = { .type = FW_IPC_DMA_UNMAP };
@@ -216,7 +267,7 @@ static uint64_t ask_unmap(struct board_port *port, size_t at, size_t count)
 			continue;
 		msg.dma.addr = map->addr;
 		msg.dma.size = map->size;
-		seq = board_firmware_ask(port, &msg, BOARD_REQUEST_MS);
+		seq = board_firmware_ask(port, &msg, i + 1 < at + count ? 0 : BOARD_REQUEST_MS);
 	}
 	return seq;
 }
@@ -246,7 +297,7 @@ static int unmap_all(struct board_port *port, const struct vfio_user_dma_unmap *
 int board_dma_unmap(struct board_port *port, const struct vfio_user_dma_unmap *unmap)
 {
 	struct board_dma *dma = &port->dma;
-	size_t at, count, i;
+	size_t at, count;
 	int ret;
 
 	if (unmap->argsz < sizeof(*unmap) || unmap->flags & ~VFIO_DMA_UNMAP_FLAG_ALL)
@@ -260,11 +311,7 @@ int board_dma_unmap(struct board_port *port, const struct vfio_user_dma_unmap *u
 	if (ret)
 		return ret;
 	port->client.wait_seq = ask_unmap(port, at, count);
-	for (i = at; i < at + count; i++)
-		board_dma_put_file(dma->maps[i].file);
-	memmove(&dma->maps[at], &dma->maps[at + count],
-		(dma->count - at - count) * sizeof(*dma->maps));
-	dma->count -= count;
+	remove_maps(dma, at, count);
 	return 0;
 }
 

@@ -24,8 +24,11 @@
 
 #include "board/board.h"
 
-/* Messages that may wait beside those that replay maps; a firmware so far behind hangs. */
-#define FIRMWARE_QUEUE_MAX 4096
+/*
+ * Messages that may wait: all maps, the end of all maps, and what else there is; a firmware so far
+ * behind hangs.
+ */
+#define FIRMWARE_QUEUE_MAX (2 * BOARD_MAPS_MAX + 4096)
 #define FIRMWARE_STOP_MS 1000
 
 #define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
@@ -62,6 +65,7 @@ void board_firmware_init(struct board_firmware *firmware, struct board *board)
 	firmware->process.fd = -1;
 	firmware->socket.fd = -1;
 	TAILQ_INIT(&firmware->pending);
+	TAILQ_INIT(&firmware->timed);
 	STAILQ_INIT(&firmware->queue);
 }
 
@@ -105,13 +109,30 @@ int board_firmware_find(struct board *board)
 	return -ENOENT;
 }
 
+static bool is_timed(const struct board_pending *pending)
+{
+	return pending->deadline != UINT64_MAX;
+}
+
+static void forget_request(struct board_firmware *firmware, struct board_pending *pending)
+{
+	TAILQ_REMOVE(&firmware->pending, pending, next);
+	if (is_timed(pending))
+		TAILQ_REMOVE(&firmware->timed, pending, next_timed);
+}
+
+static void drop_request(struct board_firmware *firmware, struct board_pending *pending)
+{
+	forget_request(firmware, pending);
+	free(pending);
+}
+
 static void drop_pending(struct board_firmware *firmware)
 {
 	struct board_pending *pending;
 
 	while ((pending = TAILQ_FIRST(&firmware->pending))) {
-		TAILQ_REMOVE(&firmware->pending, pending, next);
-		free(pending);
+		drop_request(firmware, pending);
 	}
 }
 
@@ -166,16 +187,6 @@ static int send_now(struct board_firmware *firmware, const struct fw_ipc_msg *ms
 	return 0;
 }
 
-static size_t queue_limit(const struct board_firmware *firmware)
-{
-	size_t limit = FIRMWARE_QUEUE_MAX;
-	unsigned int i;
-
-	for (i = 0; i < firmware->port_count; i++)
-		limit += firmware->ports[i]->dma.count;
-	return limit;
-}
-
 /* The socket has no room now; of any other error the pidfd will tell. */
 static bool is_full(int error)
 {
@@ -190,7 +201,7 @@ static void send_or_queue(struct board_firmware *firmware, const struct fw_ipc_m
 
 	if (STAILQ_EMPTY(&firmware->queue) && !is_full(send_now(firmware, msg, fds, fd_count)))
 		return;
-	if (firmware->queue_len < queue_limit(firmware))
+	if (firmware->queue_len < FIRMWARE_QUEUE_MAX)
 		packet = calloc(1, sizeof(*packet));
 	if (!packet) {
 		board_firmware_kill(firmware, CORDON_ERROR_FIRMWARE_HUNG);
@@ -224,23 +235,6 @@ static void flush(struct board_firmware *firmware)
 			board_irq_replay(firmware->ports[i]);
 }
 
-/**
- * board_firmware_tell_map - send DMA_MAP
- * @port: port that it is about
- * @msg: message; port is filled in
- * @file: memory
- *
- * Context: loop. Nothing happens without a firmware.
- */
-void board_firmware_tell_map(struct board_port *port, struct fw_ipc_msg *msg,
-			     struct board_file *file)
-{
-	if (!board_firmware_is_alive(port->firmware))
-		return;
-	msg->port = port->slot;
-	send_or_queue(port->firmware, msg, &file->fd, 1, file);
-}
-
 static struct board_pending *add_pending(struct board_firmware *firmware, struct board_port *port,
 					 struct fw_ipc_msg *msg, uint64_t deadline)
 {
@@ -254,9 +248,65 @@ static struct board_pending *add_pending(struct board_firmware *firmware, struct
 	pending->seq = msg->seq;
 	pending->type = msg->type;
 	pending->port = port;
+	pending->from = board_loop_now();
 	pending->deadline = deadline;
 	TAILQ_INSERT_TAIL(&firmware->pending, pending, next);
+	if (is_timed(pending))
+		TAILQ_INSERT_TAIL(&firmware->timed, pending, next_timed);
 	return pending;
+}
+
+/* The whole time is bounded however many steps there are before it. */
+static struct board_pending *add_steps(struct board_firmware *firmware, struct board_port *port,
+				       struct fw_ipc_msg *msg, uint64_t ms)
+{
+	uint64_t now = board_loop_now(), deadline = UINT64_MAX, from = now;
+	struct board_pending *pending;
+
+	if (ms)
+		deadline = now + (ms < BOARD_WHOLE_MS ? BOARD_WHOLE_MS : ms);
+	/* What is asked while it starts is read only when it has started. */
+	if (firmware->state == BOARD_FIRMWARE_STARTING && firmware->start_deadline > now) {
+		from = firmware->start_deadline;
+		if (ms)
+			deadline = from + ms;
+	}
+	pending = add_pending(firmware, port, msg, deadline);
+	if (!pending)
+		return NULL;
+	pending->from = from;
+	pending->step = ms;
+	return pending;
+}
+
+/**
+ * board_firmware_tell_map - send DMA_MAP
+ * @port: port that it is about
+ * @msg: message; port and seq are filled in
+ * @file: memory
+ *
+ * A firmware that starts isn't asked: it serves this before any ENABLE, so nothing misses the map.
+ *
+ * Context: loop. Nothing happens without a firmware.
+ * Return: number of the request, 0 if there is nothing to wait for.
+ */
+uint64_t board_firmware_tell_map(struct board_port *port, struct fw_ipc_msg *msg,
+				 struct board_file *file)
+{
+	struct board_firmware *firmware = port->firmware;
+	struct board_pending *pending;
+
+	if (!board_firmware_is_alive(firmware))
+		return 0;
+	msg->port = port->slot;
+	if (firmware->state == BOARD_FIRMWARE_RUNNING) {
+		pending = add_steps(firmware, port, msg, BOARD_REQUEST_MS);
+		if (!pending)
+			return BOARD_SEQ_DEATH;
+		pending->addr = msg->dma.addr;
+	}
+	send_or_queue(firmware, msg, &file->fd, 1, file);
+	return msg->seq;
 }
 
 /**
@@ -286,8 +336,7 @@ void board_firmware_tell_irqs(struct board_port *port, struct fw_ipc_msg *msg, c
 	pending->count = msg->irq.count;
 	if (STAILQ_EMPTY(&firmware->queue) && !is_full(send_now(firmware, msg, fds, fd_count)))
 		return;
-	TAILQ_REMOVE(&firmware->pending, pending, next);
-	free(pending);
+	drop_request(firmware, pending);
 	port->irq.stale = true;
 	board_loop_set(firmware->board, &firmware->socket, EPOLLIN | EPOLLOUT);
 }
@@ -296,7 +345,8 @@ void board_firmware_tell_irqs(struct board_port *port, struct fw_ipc_msg *msg, c
  * board_firmware_ask - send a request that is acknowledged
  * @port: port that it is about
  * @msg: message without file descriptors; port and seq are filled in
- * @ms: the firmware is killed if it hasn't acknowledged within so many milliseconds
+ * @ms: the firmware is killed if it has acknowledged nothing within so many milliseconds, or not
+ * this within BOARD_WHOLE_MS; 0: one that is timed follows
  *
  * Context: loop.
  * Return: number of the request; BOARD_SEQ_DEATH if the firmware is being killed; 0 if there is
@@ -305,17 +355,13 @@ void board_firmware_tell_irqs(struct board_port *port, struct fw_ipc_msg *msg, c
 uint64_t board_firmware_ask(struct board_port *port, struct fw_ipc_msg *msg, uint64_t ms)
 {
 	struct board_firmware *firmware = port->firmware;
-	uint64_t from = board_loop_now();
 
 	if (firmware->state == BOARD_FIRMWARE_DEAD)
 		return 0;
 	if (firmware->state == BOARD_FIRMWARE_DYING)
 		return BOARD_SEQ_DEATH;
-	/* What is asked while it starts is read only when it has started. */
-	if (firmware->state == BOARD_FIRMWARE_STARTING && firmware->start_deadline > from)
-		from = firmware->start_deadline;
 	msg->port = port->slot;
-	if (!add_pending(firmware, port, msg, from + ms))
+	if (!add_steps(firmware, port, msg, ms))
 		return BOARD_SEQ_DEATH;
 	send_or_queue(firmware, msg, NULL, 0, NULL);
 	return msg->seq;
@@ -367,7 +413,7 @@ static void started(struct board_firmware *firmware)
 /* What can't be undone by an error of the firmware: it is asked to let go, and must. */
 static bool must_succeed(uint32_t type)
 {
-	return type != FW_IPC_ENABLE && type != FW_IPC_IRQ_SET;
+	return type != FW_IPC_ENABLE && type != FW_IPC_IRQ_SET && type != FW_IPC_DMA_MAP;
 }
 
 static void acknowledged(struct board_firmware *firmware, const struct board_pending *pending,
@@ -395,7 +441,10 @@ static void acknowledged(struct board_firmware *firmware, const struct board_pen
 	 */
 	if (pending->type == FW_IPC_IRQ_SET && port->regs.enabled)
 		board_irq_raise(port, pending->first, pending->count);
-	board_client_resume(port, pending->seq);
+	/* Nobody waits for it any more: its maps were all taken away meanwhile. */
+	if (pending->type == FW_IPC_DMA_MAP && error && port->client.wait_seq == pending->seq)
+		board_dma_refuse(port, pending->addr);
+	board_client_resume(port, pending->seq, pending->type == FW_IPC_DMA_MAP ? error : 0);
 }
 
 static void take_ack(struct board_firmware *firmware, const struct fw_ipc_msg *msg)
@@ -412,7 +461,8 @@ static void take_ack(struct board_firmware *firmware, const struct fw_ipc_msg *m
 		board_firmware_kill(firmware, CORDON_ERROR_FIRMWARE_DIED);
 		return;
 	}
-	TAILQ_REMOVE(&firmware->pending, pending, next);
+	forget_request(firmware, pending);
+	firmware->progress = board_loop_now();
 	acknowledged(firmware, pending, error);
 	free(pending);
 }
@@ -515,7 +565,7 @@ static void handle_death(struct board_event *event, uint32_t events)
 		for (i = 0; i < firmware->port_count; i++)
 			board_regs_fail(firmware->ports[i], CORDON_ERROR_FIRMWARE_DIED);
 	for (i = 0; i < firmware->port_count; i++)
-		board_client_resume(firmware->ports[i], BOARD_SEQ_DEATH);
+		board_client_resume(firmware->ports[i], BOARD_SEQ_DEATH, 0);
 }
 
 /*
@@ -627,6 +677,17 @@ err_add:
 	return ret;
 }
 
+/* Answers come in order: each one shows that the firmware is on its way to this one. */
+static uint64_t deadline_of(const struct board_firmware *firmware,
+			    const struct board_pending *pending)
+{
+	uint64_t from = pending->from > firmware->progress ? pending->from : firmware->progress;
+
+	if (!pending->step || from + pending->step > pending->deadline)
+		return pending->deadline;
+	return from + pending->step;
+}
+
 /**
  * board_firmware_deadline - when does the first time-out end?
  * @firmware: firmware
@@ -641,9 +702,12 @@ uint64_t board_firmware_deadline(const struct board_firmware *firmware)
 
 	if (!board_firmware_is_alive(firmware))
 		return deadline;
-	TAILQ_FOREACH(pending, &firmware->pending, next)
-		if (pending->deadline < deadline)
-			deadline = pending->deadline;
+	TAILQ_FOREACH(pending, &firmware->timed, next_timed) {
+		uint64_t other = deadline_of(firmware, pending);
+
+		if (other < deadline)
+			deadline = other;
+	}
 	return deadline;
 }
 

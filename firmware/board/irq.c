@@ -4,6 +4,7 @@
  * board raises vector 0 when the firmware is gone.
  */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -92,7 +93,7 @@ static void tell_vectors(struct board_port *port, uint32_t first, uint32_t count
 		for (i = 0; i < n; i++) {
 			int fd = port->irq.vectors[first + i];
 
-			fds[i] = fd >= 0 ? fd : port->board->nowhere_fd;
+			fds[i] = fd >= 0 ? fd : port->nowhere_fd;
 		}
 		msg.irq.first = first;
 		msg.irq.count = n;
@@ -261,17 +262,19 @@ void board_irq_raise(struct board_port *port, uint32_t first, uint32_t count)
  * @fd: eventfd, or -1: nothing happens
  *
  * Others hold the same eventfd, so its flags and its counter aren't to be trusted: a write to a
- * full one may block. The interval timer interrupts it (SIGALRM has a handler without SA_RESTART);
- * it fires again and again, so that no moment is missed.
+ * full one may block. One that is full is pending anyhow. Should it be filled behind poll()'s back,
+ * the interval timer interrupts the write (SIGALRM has a handler without SA_RESTART); it fires
+ * again and again, so that no moment is missed.
  *
  * Context: loop.
  */
 void board_irq_signal(int fd)
 {
-	static const struct itimerval on = { { 0, 10000 }, { 0, 10000 } }, off;
+	static const struct itimerval on = { { 0, 1000 }, { 0, 1000 } }, off;
 	static const uint64_t one = 1;
+	struct pollfd room = { .fd = fd, .events = POLLOUT };
 
-	if (fd < 0)
+	if (fd < 0 || poll(&room, 1, 0) != 1 || !(room.revents & POLLOUT))
 		return;
 	setitimer(ITIMER_REAL, &on, NULL);
 	if (write(fd, &one, sizeof(one)) < 0 && errno != EAGAIN)

@@ -84,6 +84,12 @@ static int timeout_until(struct board *board, uint64_t deadline)
 		if (other < deadline)
 			deadline = other;
 	}
+	for (i = 0; i < board->port_count; i++) {
+		uint64_t other = board->ports[i].listen_at;
+
+		if (other && other < deadline)
+			deadline = other;
+	}
 	if (deadline == UINT64_MAX)
 		return -1;
 	if (deadline <= now)
@@ -120,5 +126,8 @@ int board_loop_run_once(struct board *board, uint64_t deadline)
 	now = board_loop_now();
 	for (i = 0; i < board->firmware_count; i++)
 		board_firmware_check(&board->firmwares[i], now);
+	for (i = 0; i < board->port_count; i++)
+		if (board->ports[i].listen_at && board->ports[i].listen_at <= now)
+			board_client_wait(&board->ports[i]);
 	return 0;
 }

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -160,15 +159,12 @@ static int open_board(struct board *board)
 	board->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (board->epoll_fd < 0)
 		return -errno;
-	board->nowhere_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (board->nowhere_fd < 0)
-		return -errno;
 	return catch_signals(board);
 }
 
 int main(int argc, char **argv)
 {
-	static struct board board = { .epoll_fd = -1, .nowhere_fd = -1, .signals.fd = -1 };
+	static struct board board = { .epoll_fd = -1, .signals.fd = -1 };
 	int ret;
 
 	board_options_parse(&board.options, argc, argv);

@@ -91,6 +91,7 @@ static void init_port(struct board *board, unsigned int index)
 	port->listen_fd = -1;
 	port->doorbell_fd = -1;
 	port->kick_fd = -1;
+	port->nowhere_fd = -1;
 	port->capture_fd = -1;
 	board_client_init(&port->client);
 	board_irq_init(&port->irq);
@@ -107,6 +108,9 @@ static int create_port(struct board_port *port)
 		return ret;
 	port->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (port->kick_fd < 0)
+		return -errno;
+	port->nowhere_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (port->nowhere_fd < 0)
 		return -errno;
 	ret = open_capture(port);
 	if (ret)
@@ -183,6 +187,7 @@ static void destroy_port(struct board_port *port)
 	board_dma_clear(port);
 	board_wire_close(port);
 	close_fd(port->capture_fd);
+	close_fd(port->nowhere_fd);
 	close_fd(port->kick_fd);
 	close_fd(port->doorbell_fd);
 	if (port->doorbell)

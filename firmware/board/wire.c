@@ -131,16 +131,15 @@ int board_wire_open(struct board_port *port)
 void board_wire_leave(struct board_port *port)
 {
 	static const uint32_t gone;
-	static const uint64_t one = 1;
 	const struct board_wire *wire = &port->wire;
 	off_t at = (off_t)(offsetof(struct fw_wire_shm, present) + sizeof(gone) * wire->end);
 
 	if (port->options->wire != FW_IPC_WIRE_SHM)
 		return;
-	if (pwrite(wire->fds[0], &gone, sizeof(gone), at) != sizeof(gone) ||
-	    write(wire->fds[2], &one, sizeof(one)) != sizeof(one))
+	if (pwrite(wire->fds[0], &gone, sizeof(gone), at) != sizeof(gone))
 		board_log(BOARD_LOG_ERROR, "%s: the other end can't be told: %s",
 			  port->options->name, strerror(errno));
+	board_irq_signal(wire->fds[2]);
 }
 
 /**

@@ -15,6 +15,7 @@
 #include "core/queue.h"
 #include "core/worker.h"
 #include "crypto/crypto.h"
+#include "path/cfg.h"
 
 /* Commands for each look at the ring, so that a storm of them doesn't stop the packets. */
 #define BUDGET 16
@@ -58,7 +59,7 @@ struct cmd_type {
 static uint16_t refuse(struct cmd_ctx *c, uint16_t status, uint16_t param, uint64_t min,
 		       uint64_t max)
 {
-	return fw_cmd_refuse(c->done, status, param, min, max);
+	return fw_cfg_refuse(c->done, status, param, min, max);
 }
 
 static uint16_t put_output(struct cmd_ctx *c, const void *data, uint32_t len)

@@ -12,7 +12,8 @@
 #include "core/port.h"
 #include "core/worker.h"
 
-#define BUDGET 32
+/* The board may send without end; packets wait no longer than this. */
+#define POLL_MAX 200000ull
 
 /**
  * struct request - a message and what came with it
@@ -188,9 +189,10 @@ static int receive(struct fw_worker *w, struct request *r)
  */
 void fw_ipc_poll(struct fw_worker *w)
 {
+	uint64_t start = fw_worker_clock();
 	struct request r;
 
-	for (int i = 0; i < BUDGET && !w->stop; i++) {
+	while (!w->stop && fw_worker_clock() - start < POLL_MAX) {
 		int ret = receive(w, &r);
 
 		if (!ret)

@@ -19,14 +19,14 @@ struct fw_mem_map;
  * @room: maps that fit into it
  * @hit: map that was used last
  * @gen: counted up by each change: translations that were kept are made anew when they are used
- *	next
+ *	next. It never comes round: a guest may change its maps as often as it likes
  */
 struct fw_mem {
 	struct fw_mem_map *maps;
 	uint32_t count;
 	uint32_t room;
 	uint32_t hit;
-	uint32_t gen;
+	uint64_t gen;
 };
 
 /**
@@ -35,8 +35,8 @@ struct fw_mem {
  * @addr: bus address, 64-byte aligned
  * @pages: translation of each 4 KiB page, NULL where there is none. Entries divide 64, so none
  *	crosses a page
- * @page_count: number of pages
  * @gen: of @mem when @pages was made
+ * @page_count: number of pages
  * @log2: log2 of the entries
  * @entry_size: bytes of an entry
  * @writable: the card writes it
@@ -45,8 +45,8 @@ struct fw_mem_ring {
 	struct fw_mem *mem;
 	uint64_t addr;
 	uint8_t **pages;
+	uint64_t gen;
 	uint32_t page_count;
-	uint32_t gen;
 	uint8_t log2;
 	uint8_t entry_size;
 	bool writable;

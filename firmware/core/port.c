@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include "core/caps.h"
-#include "core/cmd.h"
 #include "core/event.h"
 #include "core/ipc.h"
 #include "core/port.h"
 #include "core/queue.h"
 #include "core/tx.h"
 #include "core/worker.h"
+#include "path/cfg.h"
 
 #define MTU_DEFAULT 1500
 #define MULTICAST_BIT ((uint64_t)1 << 40)
@@ -296,15 +296,15 @@ uint16_t fw_port_set(struct fw_port *port, const struct cordon_port_cfg *cfg,
 	uint64_t mac = mac_number(cfg->mac);
 
 	if (cfg->reserved)
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_RESERVED, 0, 0);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_RESERVED, 0, 0);
 	if (le32toh(cfg->flags) & ~allowed)
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_UNSUPPORTED, CORDON_PARAM_FLAGS,
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_UNSUPPORTED, CORDON_PARAM_FLAGS,
 				     allowed, 0);
 	if (mtu < CORDON_MTU_MIN || mtu > CORDON_MTU_MAX)
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_MTU,
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_MTU,
 				     CORDON_MTU_MIN, CORDON_MTU_MAX);
 	if (!mac || mac & MULTICAST_BIT)
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_ADDRESS, 0, 0);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_ADDRESS, 0, 0);
 	port->mtu = mtu;
 	port->flags = le32toh(cfg->flags);
 	port->mac = mac;
@@ -335,18 +335,18 @@ uint16_t fw_port_set_filter(struct fw_port *port, const struct cordon_filter_cfg
 	struct fw_filter *filter = &port->filter;
 
 	if (cfg->reserved)
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_RESERVED, 0, 0);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_RESERVED, 0, 0);
 	if (count > FW_PORT_ADDRESSES_MAX)
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_FULL, CORDON_PARAM_ADDRESS, 0,
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_FULL, CORDON_PARAM_ADDRESS, 0,
 				     FW_PORT_ADDRESSES_MAX);
 	if (len != need)
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_LENGTH, need,
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_LENGTH, need,
 				     need);
 	for (uint32_t i = 0; i < count; i++) {
 		const uint8_t *mac = cfg->addresses[i];
 
 		if (mac[6] || mac[7] || !mac_number(mac))
-			return fw_cmd_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_ADDRESS,
+			return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_ADDRESS,
 					     0, 0);
 	}
 	for (uint32_t i = 0; i < count; i++)
@@ -372,15 +372,15 @@ uint16_t fw_port_set_rss(struct fw_port *port, const struct cordon_rss_cfg *cfg,
 	uint16_t pairs = le16toh(port->port_cap.queue_pairs);
 
 	if (!fw_port_offers(port, CORDON_PORT_RSS))
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_UNSUPPORTED, CORDON_PARAM_RSS, 0, 0);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_UNSUPPORTED, CORDON_PARAM_RSS, 0, 0);
 	if (cfg->reserved)
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_RESERVED, 0, 0);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_RESERVED, 0, 0);
 	if (le32toh(cfg->hash) & ~CORDON_RSS_ALL)
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_FLAGS,
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_FLAGS,
 				     CORDON_RSS_ALL, 0);
 	for (uint32_t i = 0; i < CORDON_RSS_TABLE_SIZE; i++) {
 		if (cfg->table[i] >= pairs)
-			return fw_cmd_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_RSS, 0,
+			return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_RSS, 0,
 					     pairs - 1u);
 	}
 	fw_rss_set(&port->rss, le32toh(cfg->hash), cfg->key, cfg->table);

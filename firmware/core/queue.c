@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/cmd.h"
 #include "core/event.h"
 #include "core/port.h"
 #include "core/queue.h"
 #include "core/tx.h"
 #include "core/worker.h"
+#include "path/cfg.h"
 
 #define MODERATE_USECS_MAX 1000000u
 #define MODERATE_FRAMES_MAX 65535u
@@ -27,18 +27,18 @@ static uint16_t cfg_check(const struct fw_port *port, const struct cordon_queue_
 	uint16_t pairs = le16toh(port->port_cap.queue_pairs);
 
 	if (cfg->reserved)
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_RESERVED, 0, 0);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_RESERVED, 0, 0);
 	if (le16toh(cfg->index) >= pairs)
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_HANDLE, 0,
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_HANDLE, 0,
 				     pairs - 1u);
 	if (le16toh(cfg->vector) >= port->vectors)
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_VECTOR, 0,
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_VECTOR, 0,
 				     port->vectors - 1u);
 	if (!log2_ok(cfg->tx_log2) || !log2_ok(cfg->rx_log2))
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_RING,
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_RING,
 				     CORDON_RING_LOG2_MIN, CORDON_RING_LOG2_MAX);
 	if (port->queues[le16toh(cfg->index)])
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_EXISTS, CORDON_PARAM_HANDLE, 0,
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_EXISTS, CORDON_PARAM_HANDLE, 0,
 				     pairs - 1u);
 	return CORDON_CMD_STATUS_OK;
 }
@@ -99,7 +99,7 @@ uint16_t fw_queue_create(struct fw_port *port, const struct cordon_queue_pair_cf
 		if (ret == -ENOMEM)
 			return CORDON_CMD_STATUS_NO_MEMORY;
 		status = ret == -EFAULT ? CORDON_CMD_STATUS_DMA : CORDON_CMD_STATUS_INVALID;
-		return fw_cmd_refuse(done, status, CORDON_PARAM_RING, 0, 0);
+		return fw_cfg_refuse(done, status, CORDON_PARAM_RING, 0, 0);
 	}
 	fw_notify_init(&q->notify, port, CORDON_LINE_QUEUE_PAIR(q->index), le16toh(cfg->vector),
 		       fw_mem_ring_entries(&q->tx_cq), fw_mem_ring_entries(&q->rx_cq));
@@ -160,12 +160,12 @@ uint16_t fw_queue_moderate(struct fw_port *port, const uint64_t *arg,
 	struct fw_queue *q;
 
 	if (arg[0] >= CORDON_QUEUE_PAIRS_MAX || !port->queues[arg[0]])
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_NOT_FOUND, CORDON_PARAM_HANDLE, 0, 0);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_NOT_FOUND, CORDON_PARAM_HANDLE, 0, 0);
 	if (arg[1] > MODERATE_USECS_MAX || tx_usecs > MODERATE_USECS_MAX)
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_NONE, 0,
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_NONE, 0,
 				     MODERATE_USECS_MAX);
 	if (arg[2] > MODERATE_FRAMES_MAX || tx_frames > MODERATE_FRAMES_MAX)
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_NONE, 0,
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_NONE, 0,
 				     MODERATE_FRAMES_MAX);
 	q = port->queues[arg[0]];
 	moderate(&q->notify.ring[FW_NOTIFY_RX], (uint32_t)arg[1], (uint32_t)arg[2]);

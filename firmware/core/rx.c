@@ -15,6 +15,7 @@
 #include "core/worker.h"
 #include "path/csum.h"
 #include "path/esp.h"
+#include "path/iphdr.h"
 #include "path/parse.h"
 
 #define BURST FW_WIRE_BURST
@@ -24,7 +25,6 @@
 
 #define PROTO_UDP 17
 #define PROTO_ESP 50
-#define ENCAP_PORT 4500
 
 static uint16_t get16(const uint8_t *p)
 {
@@ -46,7 +46,7 @@ static uint16_t esp_offset(const struct fw_pkt *p, bool *encap)
 	if (!at || (p->is_fragment && !p->is_first_fragment))
 		return 0;
 	if (p->l4_proto == PROTO_UDP && !p->is_fragment && at + 8 <= p->len &&
-	    get16(frame + at + 2) == ENCAP_PORT) {
+	    get16(frame + at + 2) == FW_PORT_NAT_T) {
 		static const uint8_t marker[4];
 
 		*encap = true;
@@ -74,6 +74,13 @@ static struct fw_sa *sa_find(struct fw_port *port, const struct fw_pkt *p, uint1
 	return fw_sad_find(port, p->family, daddr, spi);
 }
 
+/* Count what is decided beside fw_esp_in(); OK counts nothing. */
+static enum cordon_result sa_judged(struct fw_sa *sa, enum cordon_result result)
+{
+	fw_sa_drop(sa, result);
+	return result;
+}
+
 /*
  * Find the SA of an ESP packet. What has none, and what belongs to a crypto-mode SA but can't be
  * decrypted as it is, goes up untouched; for a packet-mode SA the host can't do it.
@@ -93,9 +100,9 @@ static enum cordon_result esp_assign(struct fw_port *port, struct fw_pkt *p)
 	}
 	is_packet = sa->cfg.offload == CORDON_OFFLOAD_PACKET;
 	if (encap != !!(le32toh(sa->cfg.flags) & CORDON_SA_ENCAP))
-		return is_packet ? CORDON_RESULT_SA_MISMATCH : CORDON_RESULT_OK;
+		return is_packet ? sa_judged(sa, CORDON_RESULT_SA_MISMATCH) : CORDON_RESULT_OK;
 	if (p->is_fragment)
-		return is_packet ? CORDON_RESULT_FRAGMENT : CORDON_RESULT_OK;
+		return is_packet ? sa_judged(sa, CORDON_RESULT_FRAGMENT) : CORDON_RESULT_OK;
 	if (!is_packet && !(port->flags & CORDON_PORT_ESP))
 		return CORDON_RESULT_OK;
 	p->sa = sa;
@@ -115,6 +122,8 @@ static void vlan_strip(const struct fw_port *port, struct fw_pkt *p)
 		p->l3 = (uint16_t)(p->l3 - 4u);
 	if (p->l4)
 		p->l4 = (uint16_t)(p->l4 - 4u);
+	if (p->esp)
+		p->esp = (uint16_t)(p->esp - 4u);
 	p->vlan_cnt--;
 	p->flags |= CORDON_RX_VLAN;
 }
@@ -153,7 +162,7 @@ static enum cordon_result judge(struct fw_port *port, const struct fw_pkt *p)
 			return p->result;
 		if (!(p->flags & CORDON_RX_SA_PACKET))
 			return CORDON_RESULT_CRYPTO;
-		return fw_spd_check_decrypted(port->spd, p);
+		return sa_judged(p->sa, fw_spd_check_decrypted(port->spd, p));
 	}
 	/* ESP isn't clear text: what the card doesn't decrypt is the stack's to judge. */
 	if (p->family && p->l4_proto == PROTO_ESP)

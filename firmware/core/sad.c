@@ -15,10 +15,10 @@
 #include <sys/random.h>
 #include <urcu/compiler.h>
 
-#include "core/cmd.h"
 #include "core/event.h"
 #include "core/port.h"
 #include "core/sad.h"
+#include "path/cfg.h"
 
 #define STATE_MAX 65536u
 
@@ -28,16 +28,16 @@
  * @node: in the bucket, IN only
  * @port: function
  * @state_addr: bus address of the state block
- * @state_len: bytes of it
  * @gen: generation of the DMA maps that @sa.state was resolved with
+ * @state_len: bytes of the state block
  */
 struct fw_sad_entry {
 	struct fw_sa sa;
 	struct cds_hlist_node node;
 	struct fw_port *port;
 	uint64_t state_addr;
+	uint64_t gen;
 	uint32_t state_len;
-	uint32_t gen;
 };
 
 static struct cds_hlist_head *bucket(const struct fw_sad *sad, const uint8_t *daddr, uint32_t spi)
@@ -128,10 +128,10 @@ static uint16_t handle_check(const struct fw_sad *sad, uint32_t handle,
 	uint32_t index = handle & CORDON_HANDLE_INDEX;
 
 	if (index >= sad->max)
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_HANDLE, 0,
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_HANDLE, 0,
 				     sad->max - 1u);
 	if (sad->table[index])
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_EXISTS, CORDON_PARAM_HANDLE, 0,
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_EXISTS, CORDON_PARAM_HANDLE, 0,
 				     sad->max - 1u);
 	return CORDON_CMD_STATUS_OK;
 }
@@ -148,11 +148,11 @@ static uint16_t state_check(struct fw_port *port, const struct cordon_sa_cfg *cf
 	const void *state;
 
 	if (len > STATE_MAX)
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_STATE, 0,
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_STATE, 0,
 				     STATE_MAX);
 	state = fw_mem_resolve(&port->mem, addr, len);
 	if (!state || (uintptr_t)state & 7)
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_DMA, CORDON_PARAM_STATE, 0, 0);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_DMA, CORDON_PARAM_STATE, 0, 0);
 	return CORDON_CMD_STATUS_OK;
 }
 
@@ -172,7 +172,7 @@ static uint16_t cfg_check(struct fw_port *port, const struct cordon_sa_cfg *cfg,
 		return status;
 	/* Compared as a whole when an IN SA is looked up. */
 	if (cfg->family == CORDON_FAMILY_INET && memcmp(cfg->daddr + 4, none, sizeof(none)) != 0)
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_FAMILY, 0, 0);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_FAMILY, 0, 0);
 	return state_check(port, cfg, done);
 }
 
@@ -273,15 +273,15 @@ uint16_t fw_sad_update(struct fw_port *port, const struct cordon_sa_update *cfg,
 	struct fw_sad_entry *e;
 
 	if (cfg->reserved)
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_RESERVED, 0, 0);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_RESERVED, 0, 0);
 	if (!fw_next_hop_check(hop))
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_NONE, 0, 0);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_NONE, 0, 0);
 	e = entry_get(&port->sad, le32toh(cfg->handle));
 	if (!e)
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_NOT_FOUND, CORDON_PARAM_HANDLE, 0, 0);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_NOT_FOUND, CORDON_PARAM_HANDLE, 0, 0);
 	if (e->sa.cfg.direction != CORDON_DIRECTION_OUT ||
 	    e->sa.cfg.offload != CORDON_OFFLOAD_PACKET || e->sa.cfg.mode != CORDON_MODE_TUNNEL)
-		return fw_cmd_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_MODE, 0, 0);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_MODE, 0, 0);
 	e->sa.next_hop = *hop;
 	e->sa.neighbour_asked = false;
 	return CORDON_CMD_STATUS_OK;

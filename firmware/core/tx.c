@@ -180,9 +180,10 @@ static enum cordon_result sa_get(struct fw_port *port, const struct fw_desc *d, 
 	*sa = fw_sad_get(port, d->sa);
 	if (!*sa)
 		return CORDON_RESULT_SA_GONE;
-	if ((*sa)->cfg.direction != CORDON_DIRECTION_OUT || (*sa)->cfg.offload != offload)
-		return CORDON_RESULT_SA_MISMATCH;
-	return CORDON_RESULT_OK;
+	if ((*sa)->cfg.direction == CORDON_DIRECTION_OUT && (*sa)->cfg.offload == offload)
+		return CORDON_RESULT_OK;
+	fw_sa_drop(*sa, CORDON_RESULT_SA_MISMATCH);
+	return CORDON_RESULT_SA_MISMATCH;
 }
 
 /* Forwarded packets for a tunnel may come without an Ethernet header: the card writes it anyhow. */
@@ -260,10 +261,22 @@ static enum cordon_result csum(const struct fw_desc *d, struct fw_pkt *p)
 	return ret ? CORDON_RESULT_BAD_CSUM_REQUEST : CORDON_RESULT_OK;
 }
 
-static void frame_add(struct fw_tx *tx, struct tx_job *job, const struct fw_desc *d)
+/* What seal() will ask of the frame, known before it takes a sequence number. */
+static uint32_t frame_max(const struct fw_port *port, const struct fw_desc *d,
+			  const struct fw_pkt *p)
 {
+	uint32_t by_mtu = fw_port_l2_len(p) + port->mtu;
+	uint32_t by_size = FW_PKT_FRAME_MAX - (d->flags & CORDON_TX_VLAN ? 4u : 0u);
+
+	return by_mtu < by_size ? by_mtu : by_size;
+}
+
+static void frame_add(struct fw_port *port, struct tx_job *job, const struct fw_desc *d)
+{
+	struct fw_tx *tx = port->tx;
 	struct tx_frame *f = &tx->frames[tx->frame_count++];
 
+	f->pkt.frame_max = frame_max(port, d, &f->pkt);
 	f->job = (uint32_t)(job - tx->jobs);
 	f->flags = d->flags;
 	f->vlan_tci = d->vlan_tci;
@@ -293,7 +306,7 @@ static enum cordon_result begin_frame(struct fw_queue *q, struct tx_job *job, st
 		if (result)
 			return result;
 	}
-	frame_add(tx, job, d);
+	frame_add(q->port, job, d);
 	return CORDON_RESULT_OK;
 }
 
@@ -357,7 +370,7 @@ static void walk_on(struct fw_port *port)
 		if (!fw_segment_next(&tx->walk, p))
 			break;
 		p->sa = sa;
-		frame_add(tx, job, &tx->walk_desc);
+		frame_add(port, job, &tx->walk_desc);
 		tx->walk_left--;
 	}
 	if (!tx->walk_left || tx->frame_count < BURST)
@@ -534,6 +547,7 @@ static void drop_rest(struct fw_port *port, enum cordon_result why)
 		tx->ready[tx->ready_pos]->pkt.result = why;
 		frame_done(port, tx->ready[tx->ready_pos++]);
 	}
+	tx->held_since = 0;
 }
 
 /* Complete packets; the one that is being segmented stays as the first job. */
@@ -680,6 +694,7 @@ void fw_tx_forget(struct fw_port *port, const struct fw_queue *q)
 		job->q = NULL;
 	}
 	if (tx->ready_pos == tx->ready_count) {
+		tx->held_since = 0;
 		tx->ready_count = 0;
 		tx->ready_pos = 0;
 		finish(tx);

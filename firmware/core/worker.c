@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 #include <urcu/arch.h>
@@ -25,8 +26,8 @@
 #include "core/worker.h"
 
 #define SPIN 50000ull
-/* Rounds between two looks at the socket to the board and at the links. */
-#define CONTROL_ROUNDS 64
+/* The socket to the board and the links are looked at so often, however long the rounds are. */
+#define CONTROL_PERIOD 50000ull
 /* Frames that the wire didn't take, and events that didn't fit, are tried again after so long. */
 #define RETRY_WIRE 1000000ull
 #define RETRY_EVENT 10000000ull
@@ -34,7 +35,12 @@
 #define EVENTS_MAX 16
 #define RX_SIZE (((uint32_t)FW_PKT_BUFFER + 63) & ~63u)
 
-static uint64_t clock_now(void)
+/**
+ * fw_worker_clock() - monotonic nanoseconds
+ *
+ * Return: now.
+ */
+uint64_t fw_worker_clock(void)
 {
 	struct timespec ts;
 
@@ -61,7 +67,7 @@ int fw_worker_init(struct fw_worker *w, int ipc)
 	int ret;
 
 	w->ipc = ipc;
-	w->now = clock_now();
+	w->now = fw_worker_clock();
 	w->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (w->epoll < 0)
 		return -errno;
@@ -120,14 +126,19 @@ static void line_poll(struct fw_queue *q, uint64_t now, uint64_t *deadline)
 		fw_queue_stop(q, CORDON_RESULT_BAD_DESC);
 }
 
-/* Raise the interrupts that are due; the event line last, as the others may post events. */
-static void notify_port(struct fw_port *port, uint64_t now, uint64_t *deadline)
+/* Raise the interrupts of queue pairs that are due, and post the events that come of it. */
+static void notify_queues(struct fw_port *port, uint64_t now, uint64_t *deadline)
 {
 	for (uint32_t i = 0; i < CORDON_QUEUE_PAIRS_MAX; i++) {
 		if (port->queues[i])
 			line_poll(port->queues[i], now, deadline);
 	}
 	fw_event_poll(port);
+}
+
+/* The event line comes last. */
+static void notify_admin(struct fw_port *port, uint64_t now, uint64_t *deadline)
+{
 	if (fw_notify_poll(&port->admin, now, deadline))
 		fw_port_fail(port, CORDON_ERROR_BAD_RINGS);
 }
@@ -142,8 +153,10 @@ static bool poll_port(struct fw_port *port, uint64_t now)
 		work |= fw_tx_poll(port);
 	}
 	work |= fw_rx_poll(port);
-	if (fw_port_works(port))
-		notify_port(port, now, &deadline);
+	if (fw_port_works(port)) {
+		notify_queues(port, now, &deadline);
+		notify_admin(port, now, &deadline);
+	}
 	return work;
 }
 
@@ -160,6 +173,7 @@ static bool poll_all(struct fw_worker *w)
 
 static void control(struct fw_worker *w)
 {
+	w->controlled = w->now;
 	fw_ipc_poll(w);
 	for (uint32_t i = 0; i < FW_IPC_PORTS_MAX; i++) {
 		if (w->ports[i])
@@ -213,7 +227,13 @@ static bool doze_port(struct fw_port *port, uint64_t now, uint64_t *deadline)
 	/* Pairs with the driver's barrier between doorbell and wake index. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	work |= fw_cmd_waits(port) || fw_tx_waits(port);
-	notify_port(port, now, deadline);
+	notify_queues(port, now, deadline);
+	/*
+	 * An event that was posted just now: either the arm word is seen here, or the driver, which
+	 * executes a barrier behind arming, sees the event. There is no next round to look again.
+	 */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	notify_admin(port, now, deadline);
 	if (fw_tx_is_held(port))
 		bring_forward(deadline, now + RETRY_WIRE);
 	if (port->event_overflow || port->event_link_due)
@@ -221,15 +241,30 @@ static bool doze_port(struct fw_port *port, uint64_t now, uint64_t *deadline)
 	return work;
 }
 
+/* Take the error of a socket back, so that it isn't reported again; Return: false if it's none. */
+static bool error_clear(int fd)
+{
+	socklen_t len = sizeof(int);
+	int error;
+
+	return !getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
+}
+
 /*
  * A file descriptor that only reports failure, as that of a TAP interface that is gone, must not
- * keep the thread awake.
+ * keep the thread awake. A socket reports an error once, as of a peer that let go of it with frames
+ * unread, and lives on.
  */
 static void unwatch_dead(struct fw_worker *w, const struct epoll_event *events, int count)
 {
 	for (int i = 0; i < count; i++) {
-		if (!(events[i].events & EPOLLIN) && events[i].data.fd != w->ipc)
-			epoll_ctl(w->epoll, EPOLL_CTL_DEL, events[i].data.fd, NULL);
+		uint32_t what = events[i].events;
+		int fd = events[i].data.fd;
+
+		if (what & EPOLLIN || fd == w->ipc)
+			continue;
+		if (what & EPOLLHUP || !error_clear(fd))
+			epoll_ctl(w->epoll, EPOLL_CTL_DEL, fd, NULL);
 	}
 }
 
@@ -260,7 +295,7 @@ static bool doze(struct fw_worker *w)
 	}
 	if (!work)
 		work = wait_events(w, deadline) > 0;
-	w->now = clock_now();
+	w->now = fw_worker_clock();
 	for (uint32_t i = 0; i < FW_IPC_PORTS_MAX && w->started; i++) {
 		struct fw_port *port = w->ports[i];
 
@@ -281,11 +316,11 @@ static bool doze(struct fw_worker *w)
  */
 void fw_worker_run(struct fw_worker *w, const volatile sig_atomic_t *end)
 {
-	uint64_t last = clock_now();
+	uint64_t last = fw_worker_clock();
 
 	while (!w->stop && !*end) {
-		w->now = clock_now();
-		if (w->round++ % CONTROL_ROUNDS == 0)
+		w->now = fw_worker_clock();
+		if (w->now - w->controlled >= CONTROL_PERIOD)
 			control(w);
 		if (w->started && poll_all(w)) {
 			last = w->now;

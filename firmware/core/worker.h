@@ -20,7 +20,7 @@ struct fw_port;
  * @started: all ports were added
  * @stop: end of the process
  * @now: monotonic nanoseconds, read once a round
- * @round: counts the rounds
+ * @controlled: when board and links were last looked after
  * @ports: ports by number
  * @rx: buffers for a burst from a wire
  * @cmd_in: input of the command that runs
@@ -31,15 +31,16 @@ struct fw_worker {
 	bool started;
 	bool stop;
 	uint64_t now;
-	uint32_t round;
+	uint64_t controlled;
 	struct fw_port *ports[FW_IPC_PORTS_MAX];
 	struct fw_pkt rx[FW_WIRE_BURST];
-	uint8_t cmd_in[CORDON_CMD_IN_MAX];
+	_Alignas(8) uint8_t cmd_in[CORDON_CMD_IN_MAX];
 };
 
 int fw_worker_init(struct fw_worker *w, int ipc);
 void fw_worker_exit(struct fw_worker *w);
 void fw_worker_run(struct fw_worker *w, const volatile sig_atomic_t *end);
+uint64_t fw_worker_clock(void);
 int fw_worker_watch_port(struct fw_worker *w, struct fw_port *port);
 
 #endif

@@ -65,6 +65,13 @@ static inline struct fw_crypto_op *fw_esp_burst_add(struct fw_esp_burst *b, stru
 	return op;
 }
 
+/** fw_esp_drop() - the packet goes no further: say why, and count it for its SA */
+static inline void fw_esp_drop(struct fw_pkt *p, enum cordon_result result)
+{
+	p->result = result;
+	fw_sa_drop(p->sa, result);
+}
+
 /** fw_esp_overhead() - bytes of ESP header and IV, and of a UDP header before them */
 static inline uint32_t fw_esp_overhead(const struct fw_sa *sa)
 {

@@ -10,13 +10,6 @@
 #include "path/spd.h"
 #include "path/state.h"
 
-static void drop(struct fw_pkt *p, enum cordon_result result)
-{
-	p->result = result;
-	if (p->sa)
-		fw_state_drop(p->sa, result);
-}
-
 /*
  * Bytes between the ESP header's start and the IP packet's end; what a short frame was padded with
  * isn't part of it.
@@ -73,24 +66,24 @@ static void prepare_packet(struct fw_pkt *p, struct fw_esp_burst *b)
 	uint64_t seq;
 
 	if (p->is_fragment) {
-		drop(p, CORDON_RESULT_FRAGMENT);
+		fw_esp_drop(p, CORDON_RESULT_FRAGMENT);
 		return;
 	}
 	if (!layout_is_right(sa, p)) {
-		drop(p, CORDON_RESULT_SA_MISMATCH);
+		fw_esp_drop(p, CORDON_RESULT_SA_MISMATCH);
 		return;
 	}
 	if (!sa->state) {
-		drop(p, CORDON_RESULT_SA_STATE);
+		fw_esp_drop(p, CORDON_RESULT_SA_STATE);
 		return;
 	}
 	seq = fw_replay_number(sa, fw_get_be32(fw_pkt_data(p) + p->esp + 4));
 	if (!fw_replay_check(sa, seq)) {
-		drop(p, CORDON_RESULT_REPLAY);
+		fw_esp_drop(p, CORDON_RESULT_REPLAY);
 		return;
 	}
 	if (fw_sa_expired(sa)) {
-		drop(p, CORDON_RESULT_SA_EXPIRED);
+		fw_esp_drop(p, CORDON_RESULT_SA_EXPIRED);
 		return;
 	}
 	p->result = CORDON_RESULT_OK;
@@ -255,7 +248,7 @@ static void finish_packet(struct fw_pkt *p, const struct fw_crypto_op *op, uint6
 	if (result == CORDON_RESULT_OK)
 		p->flags |= CORDON_RX_SA_PACKET;
 	else
-		drop(p, result);
+		fw_esp_drop(p, result);
 }
 
 static void decrypt(struct fw_esp_burst *b)
@@ -288,7 +281,7 @@ void fw_esp_in(struct fw_pkt **pkts, uint32_t count)
 		if (b.count == FW_CRYPTO_BURST || (b.count && p->sa != b.pkts[0]->sa))
 			decrypt(&b);
 		if (!p->sa)
-			drop(p, CORDON_RESULT_SA_GONE);
+			fw_esp_drop(p, CORDON_RESULT_SA_GONE);
 		else if (p->sa->cfg.offload == CORDON_OFFLOAD_CRYPTO)
 			prepare_crypto(p, &b);
 		else

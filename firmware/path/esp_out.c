@@ -32,13 +32,6 @@ struct shape {
 	uint8_t next_header;
 };
 
-static void drop(struct fw_pkt *p, enum cordon_result result)
-{
-	p->result = result;
-	if (p->sa)
-		fw_state_drop(p->sa, result);
-}
-
 static bool is_tunnel(const struct fw_sa *sa)
 {
 	return sa->cfg.mode == CORDON_MODE_TUNNEL;
@@ -133,7 +126,7 @@ static void shape_tunnel(struct shape *s, const struct fw_sa *sa, const struct f
 	s->payload_len = p->l3_len;
 }
 
-/* Return: false if the packet becomes longer than IP or the buffer allows. */
+/* Return: false if the packet becomes longer than IP, the port or the buffer allows. */
 static bool shape_make(struct shape *s, const struct fw_sa *sa, const struct fw_pkt *p)
 {
 	uint32_t front, back;
@@ -148,6 +141,8 @@ static bool shape_make(struct shape *s, const struct fw_sa *sa, const struct fw_
 	s->total = front + s->payload_len + back;
 
 	if (s->total - (sa->cfg.family == CORDON_FAMILY_INET ? 0 : FW_IPV6_LEN) > UINT16_MAX)
+		return false;
+	if (p->frame_max && s->l2_len + s->total > p->frame_max)
 		return false;
 	return s->l2_len + front <= p->off + s->payload &&
 	       back <= p->size - p->off - s->payload - s->payload_len;
@@ -280,7 +275,7 @@ static void prepare_packet(struct fw_pkt *p, struct fw_esp_burst *b)
 	if (result == CORDON_RESULT_OK && !take_number(sa, &seq))
 		result = CORDON_RESULT_SA_EXHAUSTED;
 	if (result != CORDON_RESULT_OK) {
-		drop(p, result);
+		fw_esp_drop(p, result);
 		return;
 	}
 
@@ -316,7 +311,7 @@ static void encrypt(struct fw_esp_burst *b)
 	sa->ops->encrypt(sa->crypto, b->ops, b->count);
 	for (i = 0; i < b->count; i++) {
 		if (!b->ops[i].ok)
-			drop(b->pkts[i], CORDON_RESULT_CRYPTO);
+			fw_esp_drop(b->pkts[i], CORDON_RESULT_CRYPTO);
 		else if (sa->cfg.offload == CORDON_OFFLOAD_PACKET &&
 			 b->pkts[i]->l4_proto == FW_PROTO_UDP &&
 			 sa->cfg.family == CORDON_FAMILY_INET6)
@@ -375,7 +370,7 @@ void fw_esp_out_crypto(struct fw_pkt **pkts, const uint64_t *seqs, uint32_t coun
 		sa = pkts[i]->sa;
 		result = sa ? judge_crypto(sa, pkts[i], seqs[i]) : CORDON_RESULT_SA_GONE;
 		if (result != CORDON_RESULT_OK) {
-			drop(pkts[i], result);
+			fw_esp_drop(pkts[i], result);
 			continue;
 		}
 		pkts[i]->result = CORDON_RESULT_OK;

@@ -19,6 +19,8 @@
 #define FW_IPV6_LEN 40
 #define FW_UDP_LEN 8
 #define FW_ESP_LEN 8
+/* ESP in UDP, RFC 3948. */
+#define FW_PORT_NAT_T 4500
 
 #define FW_PROTO_HOP_BY_HOP 0
 #define FW_PROTO_ICMP 1

@@ -47,6 +47,7 @@ struct fw_sa;
  * @result: enum cordon_result
  * @sa: the SA that it came through or goes through
  * @esp: offset of the ESP header, 0 = no ESP
+ * @frame_max: most bytes that the frame may have behind fw_esp_out_packet(), 0 = any
  */
 struct fw_pkt {
 	uint8_t *buf;
@@ -64,6 +65,7 @@ struct fw_pkt {
 	bool is_fragment;
 	bool is_first_fragment;
 	uint16_t esp;
+	uint32_t frame_max;
 	uint32_t l3_len;
 	uint32_t flags;
 	uint32_t hash;

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <openssl/crypto.h>
 
+#include "path/cfg.h"
+#include "path/iphdr.h"
 #include "path/spd.h"
 #include "path/state.h"
 
@@ -36,15 +38,6 @@ static uint32_t state_size(const struct cordon_sa_cfg *cfg)
 	return sizeof(struct cordon_sa_state);
 }
 
-static uint16_t refuse(struct cordon_cmd_completion *done, uint16_t status, uint16_t param,
-		       uint64_t min, uint64_t max)
-{
-	done->param = htole16(param);
-	done->min = htole64(min);
-	done->max = htole64(max);
-	return status;
-}
-
 /* Is @value, 1 to 31, a bit of @mask? What may be is the range of the bits. */
 static uint16_t check_enum(uint8_t value, uint32_t mask, uint16_t param,
 			   struct cordon_cmd_completion *done)
@@ -54,9 +47,9 @@ static uint16_t check_enum(uint8_t value, uint32_t mask, uint16_t param,
 	if (value && value < 32 && mask & 1u << value)
 		return CORDON_CMD_STATUS_OK;
 	if (!mask)
-		return refuse(done, status, param, 0, 0);
-	return refuse(done, status, param, (uint64_t)__builtin_ctz(mask),
-		      31u - (uint64_t)__builtin_clz(mask));
+		return fw_cfg_refuse(done, status, param, 0, 0);
+	return fw_cfg_refuse(done, status, param, (uint64_t)__builtin_ctz(mask),
+			     31u - (uint64_t)__builtin_clz(mask));
 }
 
 static uint16_t check_key_len(const struct cordon_sa_cfg *cfg, uint32_t key_bits,
@@ -77,10 +70,11 @@ static uint16_t check_key_len(const struct cordon_sa_cfg *cfg, uint32_t key_bits
 			min = max;
 	}
 	if (status != CORDON_CMD_STATUS_OK)
-		return refuse(done, status, CORDON_PARAM_KEY_LENGTH, min, max);
+		return fw_cfg_refuse(done, status, CORDON_PARAM_KEY_LENGTH, min, max);
 	/* Combined suites have one key. */
 	if (cfg->auth_key_len)
-		return refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_KEY_LENGTH, 0, 0);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_KEY_LENGTH, 0,
+				     0);
 	return CORDON_CMD_STATUS_OK;
 }
 
@@ -95,8 +89,8 @@ static uint16_t check_suite(const struct cordon_sa_cfg *cfg, const struct cordon
 		status = check_enum(cfg->icv_len, le32toh(caps->icv_bytes), CORDON_PARAM_ICV_LENGTH,
 				    done);
 	if (status && le16toh(done->param) == CORDON_PARAM_ICV_LENGTH)
-		return refuse(done, status, CORDON_PARAM_ICV_LENGTH, le64toh(done->min) * 8,
-			      le64toh(done->max) * 8);
+		return fw_cfg_refuse(done, status, CORDON_PARAM_ICV_LENGTH, le64toh(done->min) * 8,
+				     le64toh(done->max) * 8);
 	return status;
 }
 
@@ -112,10 +106,11 @@ static uint16_t check_window(const struct cordon_sa_cfg *cfg, const struct cordo
 		max = CORDON_REPLAY_WINDOW_MAX;
 	/* Card and host must guess upper halves alike, so the card must know the host's window. */
 	if (guess && !window)
-		return refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_REPLAY_WINDOW, 1, max);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_REPLAY_WINDOW, 1,
+				     max);
 	if (cfg->direction == CORDON_DIRECTION_IN && window > max)
-		return refuse(done, CORDON_CMD_STATUS_UNSUPPORTED, CORDON_PARAM_REPLAY_WINDOW,
-			      guess, max);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_UNSUPPORTED,
+				     CORDON_PARAM_REPLAY_WINDOW, guess, max);
 	return CORDON_CMD_STATUS_OK;
 }
 
@@ -123,15 +118,20 @@ static uint16_t check_encap(const struct cordon_sa_cfg *cfg, struct cordon_cmd_c
 {
 	if (!(le32toh(cfg->flags) & CORDON_SA_ENCAP)) {
 		if (cfg->encap_sport || cfg->encap_dport)
-			return refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_ENCAP, 0, 0);
+			return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_ENCAP, 0,
+					     0);
 		return CORDON_CMD_STATUS_OK;
 	}
+	/* Only this port is looked at for ESP. */
+	if (cfg->direction == CORDON_DIRECTION_IN && be16toh(cfg->encap_dport) != FW_PORT_NAT_T)
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_UNSUPPORTED, CORDON_PARAM_ENCAP,
+				     FW_PORT_NAT_T, FW_PORT_NAT_T);
 	/*
 	 * UDP over IPv6 has a checksum over the ciphertext, and in crypto mode the header is the
 	 * host's.
 	 */
 	if (cfg->offload == CORDON_OFFLOAD_CRYPTO && cfg->family == CORDON_FAMILY_INET6)
-		return refuse(done, CORDON_CMD_STATUS_UNSUPPORTED, CORDON_PARAM_ENCAP, 0, 0);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_UNSUPPORTED, CORDON_PARAM_ENCAP, 0, 0);
 	return CORDON_CMD_STATUS_OK;
 }
 
@@ -142,16 +142,16 @@ static uint16_t check_kind(const struct cordon_sa_cfg *cfg, const struct cordon_
 	uint16_t status;
 
 	if (cfg->reserved)
-		return refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_RESERVED, 0, 0);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_RESERVED, 0, 0);
 	if ((le32toh(cfg->handle) & CORDON_HANDLE_INDEX) >= le32toh(caps->sa_max))
-		return refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_HANDLE, 0,
-			      (uint64_t)le32toh(caps->sa_max) - 1);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_HANDLE, 0,
+				     (uint64_t)le32toh(caps->sa_max) - 1);
 	if (le32toh(cfg->flags) & ~flags)
-		return refuse(done, CORDON_CMD_STATUS_UNSUPPORTED, CORDON_PARAM_FLAGS, flags,
-			      flags);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_UNSUPPORTED, CORDON_PARAM_FLAGS, flags,
+				     flags);
 	if (cfg->direction != CORDON_DIRECTION_OUT && cfg->direction != CORDON_DIRECTION_IN)
-		return refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_DIRECTION,
-			      CORDON_DIRECTION_OUT, CORDON_DIRECTION_IN);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_DIRECTION,
+				     CORDON_DIRECTION_OUT, CORDON_DIRECTION_IN);
 	status = check_enum(cfg->offload, le32toh(caps->offloads), CORDON_PARAM_OFFLOAD, done);
 	if (!status)
 		status = check_enum(cfg->mode, le32toh(caps->modes), CORDON_PARAM_MODE, done);
@@ -176,14 +176,15 @@ uint16_t fw_sa_check(const struct cordon_sa_cfg *cfg, const struct cordon_cap_ip
 		return status;
 
 	if (!cfg->spi)
-		return refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_SPI, 1, UINT32_MAX);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_SPI, 1,
+				     UINT32_MAX);
 	if (le64toh(cfg->state_addr) % 64 || le32toh(cfg->state_len) < state_size(cfg))
-		return refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_STATE, state_size(cfg),
-			      UINT32_MAX);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_STATE,
+				     state_size(cfg), UINT32_MAX);
 	if (!fw_selector_check(&cfg->selector))
-		return refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_SELECTOR, 0, 0);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_SELECTOR, 0, 0);
 	if (!fw_next_hop_check(&cfg->next_hop))
-		return refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_NONE, 0, 0);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_NONE, 0, 0);
 	return CORDON_CMD_STATUS_OK;
 }
 
@@ -215,6 +216,12 @@ void fw_sa_exit(struct fw_sa *sa)
 	if (sa->ops)
 		sa->ops->key_free(sa->crypto);
 	OPENSSL_cleanse(sa, sizeof(*sa));
+}
+
+void fw_sa_drop(struct fw_sa *sa, enum cordon_result result)
+{
+	if (sa)
+		fw_state_drop(sa, result);
 }
 
 void fw_sa_raise(struct fw_sa *sa, uint32_t flag, uint16_t type)

@@ -92,6 +92,13 @@ bool fw_next_hop_check(const struct cordon_next_hop *next_hop);
 void fw_sa_used(struct fw_sa *sa, uint32_t len);
 
 /**
+ * fw_sa_drop() - count a drop in the state block, if the reason is one that SAs count
+ * @sa: SA, NULL or without a state block is fine
+ * @result: reason
+ */
+void fw_sa_drop(struct fw_sa *sa, enum cordon_result result);
+
+/**
  * fw_sa_expired() - may the SA take no more packets; raises CORDON_EVENT_SA_HARD once
  * @sa: SA with a state block
  *

@@ -11,6 +11,7 @@
 #include <search.h>
 #include <stdlib.h>
 
+#include "path/cfg.h"
 #include "path/iphdr.h"
 #include "path/parse.h"
 
@@ -19,7 +20,6 @@
 #define CACHE_POLICIES_MIN 4
 
 #define PORT_IKE 500
-#define PORT_NAT_T 4500
 
 #define ICMPV6_ROUTER_SOLICITATION 133
 #define ICMPV6_REDIRECT 137
@@ -327,30 +327,23 @@ static void sorted_del(struct fw_spd *spd, const struct policy *pol)
 	spd->generation++;
 }
 
-static uint16_t refuse(struct cordon_cmd_completion *done, uint16_t param, uint64_t min,
-		       uint64_t max)
-{
-	done->param = htole16(param);
-	done->min = htole64(min);
-	done->max = htole64(max);
-	return CORDON_CMD_STATUS_INVALID;
-}
-
 static uint16_t check_template(const struct cordon_policy_cfg *cfg,
 			       struct cordon_cmd_completion *done)
 {
 	if (!(cfg->flags & CORDON_POLICY_TEMPLATE)) {
 		if (cfg->flags & CORDON_POLICY_OPTIONAL)
-			return refuse(done, CORDON_PARAM_FLAGS,
-				      CORDON_POLICY_TEMPLATE | CORDON_POLICY_OPTIONAL, 0);
+			return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_FLAGS,
+					     CORDON_POLICY_TEMPLATE | CORDON_POLICY_OPTIONAL, 0);
 		return CORDON_CMD_STATUS_OK;
 	}
 	if (cfg->template_mode < CORDON_MODE_TRANSPORT || cfg->template_mode > CORDON_MODE_BEET)
-		return refuse(done, CORDON_PARAM_MODE, CORDON_MODE_TRANSPORT, CORDON_MODE_BEET);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_MODE,
+				     CORDON_MODE_TRANSPORT, CORDON_MODE_BEET);
 	if (cfg->template_mode != CORDON_MODE_TRANSPORT &&
 	    cfg->template_family != CORDON_FAMILY_INET &&
 	    cfg->template_family != CORDON_FAMILY_INET6)
-		return refuse(done, CORDON_PARAM_FAMILY, CORDON_FAMILY_INET, CORDON_FAMILY_INET6);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_FAMILY,
+				     CORDON_FAMILY_INET, CORDON_FAMILY_INET6);
 	return CORDON_CMD_STATUS_OK;
 }
 
@@ -361,17 +354,19 @@ static uint16_t check_policy(const struct cordon_policy_cfg *cfg,
 	uint8_t flags = CORDON_POLICY_TEMPLATE | CORDON_POLICY_OPTIONAL;
 
 	if (memcmp(cfg->reserved, zero, sizeof(zero)))
-		return refuse(done, CORDON_PARAM_RESERVED, 0, 0);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_RESERVED, 0, 0);
 	if (cfg->direction < CORDON_DIRECTION_OUT || cfg->direction > CORDON_DIRECTION_FORWARD)
-		return refuse(done, CORDON_PARAM_DIRECTION, CORDON_DIRECTION_OUT,
-			      CORDON_DIRECTION_FORWARD);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_DIRECTION,
+				     CORDON_DIRECTION_OUT, CORDON_DIRECTION_FORWARD);
 	if (cfg->action != CORDON_ACTION_ALLOW && cfg->action != CORDON_ACTION_BLOCK)
-		return refuse(done, CORDON_PARAM_ACTION, CORDON_ACTION_ALLOW, CORDON_ACTION_BLOCK);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_ACTION,
+				     CORDON_ACTION_ALLOW, CORDON_ACTION_BLOCK);
 	if (cfg->flags & ~flags)
-		return refuse(done, CORDON_PARAM_FLAGS, flags, flags);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_FLAGS, flags,
+				     flags);
 	/* A policy is of one family, as in the kernel. */
 	if (!fw_selector_check(&cfg->selector) || cfg->selector.family == CORDON_FAMILY_ANY)
-		return refuse(done, CORDON_PARAM_SELECTOR, 0, 0);
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_SELECTOR, 0, 0);
 	return check_template(cfg, done);
 }
 
@@ -496,24 +491,27 @@ static const struct policy *find(struct fw_spd *spd, const struct fw_pkt *p, uin
 }
 
 /*
- * UDP between key managers: port 500; port 4500 with four zero bytes (RFC 3948 2.2) or one of 0xff
- * (2.3).
+ * UDP to a key manager: port 500; port 4500 with four zero bytes (RFC 3948 2.2), one of 0xff (2.3),
+ * or ESP (2.1), which isn't clear text. The source port is the sender's choice and says nothing.
  */
 static bool is_ike(const struct fw_pkt *p)
 {
 	const uint8_t *udp = fw_pkt_data(p) + p->l4;
-	uint16_t sport = fw_get_be16(udp);
 	uint16_t dport = fw_get_be16(udp + 2);
 	uint16_t len = fw_get_be16(udp + 4);
 	uint32_t room = p->len - p->l4;
 
-	if (sport == PORT_IKE || dport == PORT_IKE)
+	if (dport == PORT_IKE)
 		return true;
-	if (sport != PORT_NAT_T && dport != PORT_NAT_T)
+	if (dport != FW_PORT_NAT_T)
 		return false;
 	if (len == FW_UDP_LEN + 1)
 		return room > FW_UDP_LEN && udp[FW_UDP_LEN] == 0xff;
-	return len >= FW_UDP_LEN + 4 && room >= FW_UDP_LEN + 4 && !fw_get_be32(udp + FW_UDP_LEN);
+	if (len < FW_UDP_LEN + 4 || room < FW_UDP_LEN + 4)
+		return false;
+	if (!fw_get_be32(udp + FW_UDP_LEN))
+		return true;
+	return len > FW_UDP_LEN + FW_ESP_LEN && room > FW_UDP_LEN + FW_ESP_LEN;
 }
 
 /* What comes in clear whatever the policies say. */

@@ -53,9 +53,10 @@ uint32_t fw_spd_count(const struct fw_spd *spd);
  * @spd: SPD
  * @p: parsed packet
  *
- * Exempt: what isn't IP, ICMPv6 types 133 to 137, UDP to or from port 500, UDP to or from port 4500
- * with a non-ESP marker or as a keepalive. The first policy that matches (IN and FORWARD together,
- * by priority) decides: template = drop (an optional one passes), block = drop, else pass.
+ * Exempt: what isn't IP, ESP, AH, IPComp, ICMPv6 types 133 to 137, UDP to port 500, UDP to port
+ * 4500 with a non-ESP marker, as a keepalive, or with ESP in it; source ports don't count. The first
+ * policy that matches (IN and FORWARD together, by priority) decides: template = drop (an optional
+ * one passes), block = drop, else pass.
  *
  * Return: OK, POLICY_TEMPLATE or POLICY_BLOCK.
  */

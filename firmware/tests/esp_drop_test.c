@@ -87,6 +87,19 @@ static void spoil_tailroom(struct fw_sa *sa)
 	pkt->size = pkt->off + pkt->len + 17;
 }
 
+/* Of IPv4 with TCP: Ethernet 14, outer IP 20, ESP 16, inner 120, padding 2, trailer 2, ICV 16. */
+static void spoil_frame_max(struct fw_sa *sa)
+{
+	(void)sa;
+	pkt->frame_max = 189;
+}
+
+static void spoil_frame_max_not(struct fw_sa *sa)
+{
+	(void)sa;
+	pkt->frame_max = 190;
+}
+
 static const struct out_row out_rows[] = {
 	{ "good", 0, 4, spoil_nothing, CORDON_RESULT_OK },
 	{ "IN SA", 0, 4, spoil_direction, CORDON_RESULT_SA_MISMATCH },
@@ -103,6 +116,8 @@ static const struct out_row out_rows[] = {
 	{ "bytes used up", 3, 6, spoil_bytes, CORDON_RESULT_SA_EXPIRED },
 	{ "numbers used up", 4, 6, spoil_seq, CORDON_RESULT_SA_EXHAUSTED },
 	{ "no headroom", 2, 4, spoil_headroom, CORDON_RESULT_TOO_LONG },
+	{ "as long as the port allows", 2, 4, spoil_frame_max_not, CORDON_RESULT_OK },
+	{ "longer than the port allows", 2, 4, spoil_frame_max, CORDON_RESULT_TOO_LONG },
 	{ "no tailroom", 2, 4, spoil_tailroom, CORDON_RESULT_TOO_LONG },
 };
 

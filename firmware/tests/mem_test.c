@@ -184,6 +184,21 @@ static void test_ring_follows_maps(void **state)
 	fw_mem_ring_exit(&ring);
 }
 
+/* What was kept isn't taken for new again, however often the maps change. */
+static void test_generations_never_come_round(void **state)
+{
+	struct guest *g = *state;
+	struct fw_mem_ring ring;
+	uint8_t entry[64] = { 0 };
+
+	assert_int_equal(map_page(g, 0, 1), 0);
+	assert_int_equal(fw_mem_ring_init(&ring, &g->mem, BASE, 6, 64, true), 0);
+	assert_int_equal(fw_mem_unmap(&g->mem, BASE, PAGE_SIZE), 0);
+	g->mem.gen += UINT32_MAX;
+	assert_int_equal(fw_mem_ring_read(&ring, 0, entry), -EFAULT);
+	fw_mem_ring_exit(&ring);
+}
+
 static void test_ring_refused(void **state)
 {
 	struct guest *g = *state;
@@ -206,6 +221,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_write_needs_permission, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ring, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ring_follows_maps, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_generations_never_come_round, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ring_refused, setup, teardown),
 	};
 

@@ -121,10 +121,20 @@ static void test_check_together(void **unused)
 	cfg.replay_window = 4096;
 	check_eq("but no bitmap", fw_sa_check(&cfg, &caps, &done), GOOD);
 	cfg.flags = CORDON_SA_ENCAP;
+	cfg.encap_dport = htobe16(4500);
 	check_eq("crypto, UDP, IPv6", fw_sa_check(&cfg, &caps, &done), UNSUPPORTED);
 	check_eq("crypto, UDP, IPv6", done.param, CORDON_PARAM_ENCAP);
 	cfg.family = CORDON_FAMILY_INET;
 	check_eq("crypto, UDP, IPv4", fw_sa_check(&cfg, &caps, &done), GOOD);
+	cfg.encap_dport = htobe16(4501);
+	check_eq("IN, other port", fw_sa_check(&cfg, &caps, &done), UNSUPPORTED);
+	check_eq("IN, other port", done.param, CORDON_PARAM_ENCAP);
+	check_eq("IN, other port", done.min, 4500);
+	check_eq("IN, other port", done.max, 4500);
+	sa_cfg(&cfg, &out_spec);
+	cfg.flags = CORDON_SA_ENCAP;
+	cfg.encap_dport = htobe16(4501);
+	check_eq("OUT, other port", fw_sa_check(&cfg, &caps, &done), GOOD);
 
 	sa_cfg(&cfg, &out_spec);
 	none.offloads = 0;
@@ -184,6 +194,23 @@ static void test_init(void **unused)
 	fw_sa_exit(&sa);
 }
 
+static void test_drop(void **unused)
+{
+	struct fw_sa *sa = sa_make(&in_spec);
+	void *state = sa->state;
+
+	(void)unused;
+	fw_sa_drop(NULL, CORDON_RESULT_REPLAY);
+	fw_sa_drop(sa, CORDON_RESULT_POLICY_BLOCK);
+	fw_sa_drop(sa, CORDON_RESULT_OK);
+	assert_int_equal(sa_drops(sa, CORDON_RESULT_POLICY_BLOCK), 1);
+	sa->state = NULL;
+	fw_sa_drop(sa, CORDON_RESULT_POLICY_BLOCK);
+	sa->state = state;
+	assert_int_equal(sa_drops(sa, CORDON_RESULT_POLICY_BLOCK), 1);
+	sa_free(sa);
+}
+
 /* Events come once, as the block remembers; and it may forget. */
 static void test_events(void **unused)
 {
@@ -227,6 +254,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_check), cmocka_unit_test(test_check_together), cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_init),  cmocka_unit_test(test_events),
+		cmocka_unit_test(test_drop),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);

@@ -4,7 +4,9 @@
 
 It writes each message as a JSON line to $FAKE_FW_DIR/log, and looks into $FAKE_FW_DIR/control for
 what to do wrong: {"mute": [types not acknowledged], "error": {type: errno}, "die": [types],
-"garbage": [types], "failed": [types]}. A kick raises all vectors.
+"garbage": [types], "failed": [types],
+"slow": {type: seconds before it is acknowledged}, "choke": [types]: the eventfds of the wire block
+whoever writes to them}. A kick raises all vectors.
 """
 
 import array
@@ -14,6 +16,7 @@ import os
 import select
 import socket
 import struct
+import time
 
 HEAD = struct.Struct("=IIQiI")
 SIZE = 240
@@ -38,6 +41,7 @@ class Port:
     def __init__(self, fds):
         self.doorbell = mmap.mmap(fds[0], 0x2000)
         self.kick = fds[1]
+        self.wire = fds[3:5]
         self.vectors = {}
         self.maps = {}
 
@@ -134,6 +138,11 @@ class Firmware:
             "ENABLE": lambda: self.enable(body),
         }.get(name, dict)()
         self.log(type=name, port=number, seq=seq, **more)
+        if self.control("choke", name):
+            for fd in self.ports[number].wire:
+                os.set_blocking(fd, True)
+                os.eventfd_write(fd, 0xFFFFFFFFFFFFFFFE)
+        time.sleep(self.control("slow", name) or 0)
         if self.control("die", name):
             os.abort()
         if self.control("garbage", name):

@@ -5,17 +5,21 @@ client finds all in order.
 
 import array
 import errno
+import fcntl
 import os
 import random
+import resource
 import select
 import signal
 import socket
 import struct
+import subprocess
 import time
 
 import client as c
 import pytest
 from client import refused
+from board import CORDOND, FAKE_FW
 
 
 @pytest.fixture
@@ -430,3 +434,69 @@ def test_unix_rights_without_data(board):
     )
     sock.close()
     os.close(eventfd)
+
+
+def cpu_ticks(board):
+    """Processor time that the board has used, in ticks."""
+    with open(f"/proc/{board.process.pid}/stat", encoding="ascii") as file:
+        return sum(map(int, file.read().split()[13:15]))
+
+
+def test_out_of_file_descriptors(board):
+    """A client that can't be accepted waits, and the board sleeps."""
+    pid = board.process.pid
+    _, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, hard))
+    conn = c.Connection(board.socket(), version=False)
+    conn.send(c.VERSION, struct.pack("=HH", 0, 0))
+    used = cpu_ticks(board)
+    time.sleep(0.5)
+    assert cpu_ticks(board) - used < 10
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+    assert conn.receive()[1] == c.VERSION
+    conn.close()
+
+
+def test_guest_fills_no_log(board, card):
+    """What a guest does gives ten warnings in a second at most."""
+    for _ in range(200):
+        card.write32(c.REG_CONTROL, c.CONTROL_ENABLE)
+        card.write32(c.REG_CONTROL, c.CONTROL_RESET)
+        card.wait_status(c.STATUS_RESETTING, 0)
+    time.sleep(1)
+    card.write32(c.REG_CONTROL, c.CONTROL_ENABLE)
+    text = board.err.read_text()
+    assert 0 < text.count("failed, error") < 100
+    assert "messages are missing here" in text
+
+
+def test_log_that_nobody_reads(tmp_path):
+    """Standard error is a full pipe."""
+    read_end, write_end = os.pipe()
+    fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)
+    line = [
+        CORDOND,
+        "--log-level=debug",
+        f"--port=name=p0,socket={tmp_path}/p0.sock,wire=none",
+        f"--firmware={FAKE_FW}",
+    ]
+    with subprocess.Popen(
+        line,
+        stdout=subprocess.PIPE,
+        stderr=write_end,
+        env=dict(os.environ, FAKE_FW_DIR=str(tmp_path)),
+    ) as process:
+        os.close(write_end)
+        assert process.stdout.readline() == b"ready\n"
+        conn = c.Connection(f"{tmp_path}/p0.sock")
+        for _ in range(500):
+            with refused(errno.ENOTSUP):
+                conn.request(c.DEVICE_FEATURE, bytes(64))
+        assert len(os.read(read_end, 65536)) <= 4096
+        with refused(errno.ENOTSUP):
+            conn.request(c.DEVICE_FEATURE, bytes(64))
+        assert b"messages are missing here" in os.read(read_end, 65536)
+        conn.close()
+        process.terminate()
+        assert process.wait(10) == 0
+    os.close(read_end)

@@ -9,6 +9,7 @@ import time
 
 import client as c
 import pytest
+from board import FAKE_FW, Board
 
 
 @pytest.fixture
@@ -295,3 +296,25 @@ def test_ports_have_firmware_of_their_own(start):
     first.enable()
     first.close()
     second.close()
+
+
+def test_choked_wire_doesnt_block(tmp_path):
+    """A firmware that makes the wire's eventfds block and fills them stops nobody when it dies."""
+    board = Board(
+        tmp_path,
+        [
+            f"--port=name=p0,socket={tmp_path}/p0.sock,wire=p1",
+            f"--port=name=p1,socket={tmp_path}/p1.sock,wire=p0",
+            f"--firmware={FAKE_FW}",
+        ],
+    )
+    assert board.ready
+    first, second = c.Card(board.socket("p0")), c.Card(board.socket("p1"))
+    board.control(choke=["ENABLE"], die=["ENABLE"])
+    first.set_master()
+    first.write32(c.REG_CONTROL, c.CONTROL_ENABLE)
+    first.wait_status(0xF, c.STATUS_FAILED, 2)
+    assert second.read32(c.REG_MAGIC) == c.MAGIC
+    first.close()
+    second.close()
+    assert board.stop() == 0

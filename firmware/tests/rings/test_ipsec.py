@@ -217,6 +217,7 @@ def test_never_in_clear(cable_of):
     for sa, result in cases:
         if result:
             assert send(cable, frame, sa).result == result, sa.handle
+    assert [sa.drops(MISMATCH) for sa, result in cases if result == MISMATCH] == [1] * 3
     assert send(cable, frame, gone).result == GONE
     assert send(cable, bytes(ETHER / ARP()), cases[1][0]).result == 4
     assert send(cable, frame[:30], cases[1][0]).result == 4
@@ -307,6 +308,7 @@ def test_received_by_packet_sa(cable_of):
     assert receive_case(cable, esp_frame(sa, plain, 4, 8, flags="MF")) == (None, [FRAGMENT])
     wrapped = bytes(ETHER / IP(**OUTER[4]) / UDP(sport=4500, dport=4500) / Raw(sa.seal(plain, 4, 9)))
     assert receive_case(cable, wrapped) == (None, [MISMATCH])
+    assert sa.drops(FRAGMENT) == 1 and sa.drops(MISMATCH) == 2
     miss = esp_frame(Sa(cable.right, IN, handle=99, spi=0x9999), plain, 4, 1)
     packet, reasons = receive_case(cable, miss)
     assert packet.data == miss and packet.flags == 0 and reasons == [MISS]
@@ -355,6 +357,13 @@ def test_policies(cable_of):
     assert receive_case(cable, esp_frame(sa, wrong, 4, 2)) == (None, [POLICY_TEMPLATE])
     nobody = bytes(IP(src="10.7.0.1", dst="10.2.0.1") / UDP())
     assert receive_case(cable, esp_frame(sa, nobody, 4, 3)) == (None, [POLICY_NONE])
+    blocked = bytes(IP(src="10.3.0.1", dst="10.2.0.1") / UDP())
+    assert receive_case(cable, esp_frame(sa, blocked, 4, 4)) == (None, [POLICY_BLOCK])
+    assert [sa.drops(n) for n in (POLICY_NONE, POLICY_TEMPLATE, POLICY_BLOCK)] == [1] * 3
+    assert sa.counters()[1] == 4
+    for sport, dport in ((500, 7), (4500, 7)):
+        clear = bytes(ETHER / IP(src="10.1.0.1", dst="10.2.0.1") / UDP(sport=sport, dport=dport) / Raw(bytes(20)))
+        assert receive_case(cable, clear) == (None, [POLICY_TEMPLATE])
     for exempt in (ETHER / ARP(), ETHER / IP(src="10.1.0.1", dst="10.2.0.1") / UDP(dport=500),
                    ETHER / IP(src="10.1.0.1", dst="10.2.0.1") / UDP(dport=4500) / Raw(bytes(20)),
                    ETHER / IPv6(src="fd00::1", dst="fd00::2") / ICMPv6ND_NS()):
@@ -363,6 +372,37 @@ def test_policies(cable_of):
     assert receive_case(cable, plain)[0].data == plain
     right.execute(client.CMD_POLICY_FLUSH)
     assert right.command(client.CMD_POLICY_DEL, args=(2,))[0].status == 6
+
+
+def test_esp_in_udp_that_the_card_cannot_take(cable_of):
+    """As plain ESP it is the stack's to judge, whatever a policy says of the outer addresses."""
+    cable = cable_of(flags=RX & ~client.PORT_RX_CSUM)
+    right = cable.right
+    policy_add(right, 1, "0.0.0.0/0", "0.0.0.0/0")
+    crypto = Sa(right, IN, CRYPTO, TRANSPORT, flags=ENCAP, ports=(4500, 4500)).add()
+    for spi, miss in ((crypto.spi, []), (0x9999, [MISS])):
+        wrapped = bytes(ETHER / IP(**OUTER[4]) / UDP(sport=1024, dport=4500) / Raw(struct.pack("!II", spi, 1) + bytes(40)))
+        packet, reasons = receive_case(cable, wrapped)
+        assert packet.data == wrapped and packet.flags == 0 and reasons == miss
+    wrapped = bytes(ETHER / IP(**OUTER[4]) / UDP(sport=4500, dport=4501) / Raw(struct.pack("!II", 0x9999, 1) + bytes(40)))
+    assert receive_case(cable, wrapped) == (None, [POLICY_TEMPLATE])
+    done, _ = right.command(client.CMD_SA_ADD, Sa(right, IN, handle=2, spi=2, flags=ENCAP, ports=(4500, 4501)).cfg)
+    assert (done.param, done.min, done.max) == (20, 4500, 4500)
+
+
+def test_too_long_takes_no_number(cable_of):
+    """Fits the MTU as it is, but not in a tunnel."""
+    cable = cable_of(flags=RX)
+    out = Sa(cable.left, OUT).add()
+    Sa(cable.right, IN).add()
+    tunnels_allowed(cable.right)
+    # 20 outer, 16 ESP and IV, 28 inner, 2 trailer, 16 ICV
+    assert send(cable, bytes(inner_of(4, 1500 - 82)), out).result == 0
+    assert cable.rx.receive().flags & client.RX_SA_PACKET
+    for size in (1500 - 81, 1500 - 28):
+        assert send(cable, bytes(inner_of(4, size)), out).result == 3
+    assert out.counters()[:3] == (1, 1, 1500 - 54)
+    assert cable.left.stats()["tx_sa_packets"] == 1 and cable.left.stats()["tx_drops"][3] == 2
 
 
 def test_refusals(cable_of):

@@ -279,3 +279,8 @@ def test_rss_on_esp(cable_of):
                                   Raw(struct.pack("!II", spi, 1) + bytes(40)))) for spi in (1, 2))
     assert one.hash_type == two.hash_type == 3 and one.hash != two.hash
     assert cable.right.stats()["rx_drops"][22] == 2 and cable.right.stats()["rx_packets"] == 2
+    cable.right.port_set(flags=RX | client.PORT_RSS | client.PORT_VLAN_STRIP)
+    for seq in (1, 2):
+        tagged = cable.carry(whole(ETHER / IP(src="10.0.0.1", dst="10.0.0.2", proto=50) /
+                                   Raw(struct.pack("!II", 1, seq) + bytes(40))), flags=client.TX_VLAN, vlan_tci=5)
+        assert tagged.flags & client.RX_VLAN and (tagged.hash, tagged.hash_type) == (one.hash, 3)

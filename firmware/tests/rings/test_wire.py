@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Wires of other kinds, hostile peers on the shared-memory wire, captures."""
 
+import ctypes
 import fcntl
 import mmap
 import os
@@ -10,6 +11,7 @@ import signal
 import socket
 import struct
 import subprocess
+import time
 
 import client
 import pytest
@@ -20,7 +22,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 FRAME = bytes(range(100))
-LINK_DOWN = 7
+LINK_DOWN, WIRE_FULL = 7, 8
 RX = client.PORT_RX_ENABLE | client.PORT_PROMISCUOUS
 
 
@@ -97,6 +99,45 @@ def test_unix_peer_that_reads_slowly(start, tmp_path):
         assert peer.sock.recv(20000) == frame
     for _ in frames:
         assert pair.completion().result == 0
+    peer.close()
+
+
+def test_unix_peer_that_never_reads(start, tmp_path):
+    """Each burst is held for its own time before it is lost."""
+    peer = Peer(tmp_path)
+    card, pair = unix_card(start, tmp_path)
+    rings.link_wait(card)
+    began = time.monotonic()
+    for n in range(250):
+        pair.post([(pair.place(bytes([n]) * 9000), 9000)])
+    results = [pair.completion().result for _ in range(250)]
+    lost = results.count(WIRE_FULL)
+    assert set(results) == {0, WIRE_FULL} and lost > 96
+    assert time.monotonic() - began > 0.1 * (lost // 32) - 0.05
+    peer.close()
+
+
+def test_unix_error_does_not_deafen(start, tmp_path):
+    """The peer lets go of the card with a frame unread: an error of the card's socket, but no end."""
+    peer = Peer(tmp_path)
+    card, pair = unix_card(start, tmp_path)
+    rings.link_wait(card)
+    disconnect = ctypes.CDLL(None, use_errno=True).connect
+    waits = []
+    for _ in range(4):
+        peer.sock.connect(peer.card_path)
+        assert pair.send(FRAME).result == 0
+        time.sleep(0.02)
+        assert disconnect(peer.sock.fileno(), bytes(2), 2) == 0, os.strerror(ctypes.get_errno())
+        time.sleep(0.02)
+        for _ in range(4):
+            time.sleep(0.03)
+            began = time.monotonic()
+            peer.send(FRAME)
+            assert pair.receive().data == FRAME
+            waits.append(time.monotonic() - began)
+    # Without a watch it would be found with the next look at the link, each 250 ms.
+    assert sorted(waits)[len(waits) // 2] < 0.03
     peer.close()
 
 
