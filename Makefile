@@ -32,9 +32,16 @@ demo: setup firmware lab-modules ## two gateways with a strongSwan tunnel in pac
 check: setup firmware lab-modules ## all tests; T=... for some of them
 	@tools/check/check "$(T)"
 
-lint: ## every checker; no output is good
-	@tools/setup.sh build lint lab
+lint: root ## every checker; no output is good
+	@tools/setup.sh build lint
 	@tools/lint.sh
+
+lint-prove: root ## plant a bug for each checker: it has to find it
+	@tools/setup.sh build lint
+	@tools/lint.sh --prove
+
+intree: root ## build the driver inside Debian's kernel source, as it stands in a kernel tree
+	@tools/intree.sh
 
 firmware: ## build the card, cordond and cordon-fw, into build/firmware
 	@tools/setup.sh build
@@ -59,4 +66,4 @@ install: firmware ## install the card and its manual page below PREFIX
 clean: ## delete what was built (the lab's root stays in its cache)
 	rm -rf $(BUILD)
 
-.PHONY: help setup demo check lint firmware modules root lab-modules install clean
+.PHONY: help setup demo check lint lint-prove intree firmware modules root lab-modules install clean

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Fixtures of the tests in virtual machines.
 
-A test that takes `pair` gets two guests whose ports are wired together. It runs on KERNELS[0]; one with the mark `core` on all of them.
+A test that takes `pair` gets two guests whose ports are wired together. It runs on KERNELS[0]; one with
+the mark `core` on all of them.
 The guests live as long as tests of their kernel run; each test begins with no SA, no policy, and both links up.
 """
 

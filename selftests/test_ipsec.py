@@ -143,7 +143,8 @@ def test_esn_crosses_the_wrap(pair, offload):
     start = "flag esn {} replay-{}-hi 0 replay-{} 0xfffffff0"
     into = start.format("replay-window 64", "seq", "seq")
     try:
-        for host, mode, sent, received in ((pair.left, offload, tunnel.out, tunnel.back), (pair.right, None, tunnel.back, tunnel.out)):
+        for host, mode, sent, received in ((pair.left, offload, tunnel.out, tunnel.back),
+                                           (pair.right, None, tunnel.back, tunnel.out)):
             sent.add(host, "out", mode, replay=start.format("" if mode else "replay-window 64", "oseq", "oseq"))
             received.add(host, "in", mode, replay=into)
         policies(pair, tunnel, offload)
@@ -156,7 +157,8 @@ def test_esn_crosses_the_wrap(pair, offload):
 
 def policies(pair, tunnel, offload):
     """The policies of a tunnel whose SAs were added by hand."""
-    for host, mode, sent, received in ((pair.left, offload, tunnel.out, tunnel.back), (pair.right, None, tunnel.back, tunnel.out)):
+    for host, mode, sent, received in ((pair.left, offload, tunnel.out, tunnel.back),
+                                       (pair.right, None, tunnel.back, tunnel.out)):
         other = pair.right if host is pair.left else pair.left
         here, there = tunnel.target(host), tunnel.target(other)
         Policy(here, there, "out", sent).add(host, mode)

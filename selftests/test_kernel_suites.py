@@ -19,55 +19,62 @@ SIDES = ("left", "right")
 SSH_CONFIG = "\tControlMaster auto\n\tControlPath /run/ssh-%h\n\tControlPersist yes\n"
 
 
-@pytest.fixture(scope="module")
-def suites():
-    """Two guests with the card, the selftests in both, and a network beside the card for ssh."""
-    kselftest = Kselftest()
-    with Lab(kernel="7.3", vms=2, ports=1, management=True, name="kselftest") as lab:
+class Suites:
+    """Two guests with the card and the selftests; each program runs once on each side."""
+
+    def __init__(self, lab, kselftest):
         module = lab.module_in_guest("7.3")
-        hosts = [Host(vm, n + 1, module) for n, vm in enumerate(lab.vms)]
-        for host in hosts:
+        self.lab = lab
+        self.hosts = [Host(vm, n + 1, module) for n, vm in enumerate(lab.vms)]
+        for host in self.hosts:
             host.load()
         lab.enable_ssh()
         for vm in lab.vms:
             vm.run("cat >> /root/.ssh/config", stdin=SSH_CONFIG, check=True)
-        yield lab, hosts, [kselftest.put(vm) for vm in lab.vms]
+        self.directories = [kselftest.put(vm) for vm in lab.vms]
+        self.reports = {}
+
+    def report(self, program, side):
+        """The cases of a program by name."""
+        if (program, side) not in self.reports:
+            self.reports[program, side] = self._run(program, SIDES.index(side))
+        return self.reports[program, side]
+
+    def _run(self, program, here):
+        local, remote = self.hosts[here], self.hosts[1 - here]
+        env = {
+            "NETIF": DEV,
+            "LOCAL_V4": local.v4, "LOCAL_V6": local.v6,
+            "REMOTE_V4": remote.v4, "REMOTE_V6": remote.v6,
+            "REMOTE_TYPE": "ssh", "REMOTE_ARGS": f"root@{remote.vm.name}",
+        }
+        cases = run(local.vm, self.directories[here], program, env, SUITES[program][0])
+        self.lab.check()
+        return cases
 
 
 @pytest.fixture(scope="module")
-def report(suites, request):
-    """Run a program once; return its cases."""
-    program, side = request.param
-    lab, hosts, directories = suites
-    here = SIDES.index(side)
-    local, remote = hosts[here], hosts[1 - here]
-    env = {
-        "NETIF": DEV,
-        "LOCAL_V4": local.v4, "LOCAL_V6": local.v6,
-        "REMOTE_V4": remote.v4, "REMOTE_V6": remote.v6,
-        "REMOTE_TYPE": "ssh", "REMOTE_ARGS": f"root@{remote.vm.name}",
-    }
-    cases = run(local.vm, directories[here], program, env, SUITES[program][0])
-    lab.check()
-    return cases
+def suites():
+    """The guests, joined by a network beside the card for ssh."""
+    kselftest = Kselftest()
+    with Lab(kernel="7.3", vms=2, ports=1, management=True, name="kselftest") as lab:
+        yield Suites(lab, kselftest)
 
 
 RUNS = [(program, side) for program in SUITES for side in SIDES]
-CASES = [((program, side), name) for program, side in RUNS for name in SUITES[program][1]]
+CASES = [(*where, name) for where in RUNS for name in SUITES[where[0]][1]]
 
 
 @pytest.mark.limit(900)
-@pytest.mark.parametrize("report, name", CASES, indirect=["report"],
-                         ids=[f"{side}-{name}" for (_, side), name in CASES])
-def test_case(report, name):
-    case = report[name]
+@pytest.mark.parametrize("program, side, name", CASES, ids=[f"{side}-{name}" for _, side, name in CASES])
+def test_case(suites, program, side, name):
+    case = suites.report(program, side)[name]
     if case.verdict in ("skip", "xfail"):
         pytest.skip(f"{name}: {case.reason}")
     assert case.verdict == "pass", case.detail
 
 
 @pytest.mark.limit(900)
-@pytest.mark.parametrize("report", RUNS, indirect=True, ids=[f"{side}-{program}" for program, side in RUNS])
-def test_no_other_cases(report, request):
-    program, _ = request.node.callspec.params["report"]
-    assert sorted(report) == sorted(SUITES[program][1])
+@pytest.mark.parametrize("program, side", RUNS, ids=[f"{side}-{program}" for program, side in RUNS])
+def test_no_other_cases(suites, program, side):
+    assert sorted(suites.report(program, side)) == sorted(SUITES[program][1])

@@ -46,14 +46,16 @@ def test_core_refuses_tfc_and_ah(pair):
     sa = Sa(pair.left.v4, pair.right.v4, 0x2000, extra="tfcpad 100")
     assert sa.add(pair.left, "out", "packet", check=False).status != 0
     result = pair.left.run(f"ip xfrm state add src {pair.left.v4} dst 10.9.0.2 proto ah spi 0x2000 mode transport "
-                           f"auth-trunc 'hmac(sha256)' 0x{bytes(range(32)).hex()} 128 offload packet dev {DEV} dir out", check=False)
+                           f"auth-trunc 'hmac(sha256)' 0x{bytes(range(32)).hex()} 128 offload packet dev {DEV} dir out",
+                           check=False)
     assert result.status != 0
 
 
 @pytest.mark.parametrize("words", ("mark 5", "ptype sub"))
 def test_policies_that_are_refused(pair, words):
     policy = Policy(pair.left.v4, pair.right.v4, "in", Sa(pair.left.v4, pair.right.v4, 0), extra="")
-    result = pair.left.run(f"ip xfrm policy add {policy.words('packet').replace(' priority', ' ' + words + ' priority', 1)}", check=False)
+    full = policy.words("packet").replace(" priority", f" {words} priority", 1)
+    result = pair.left.run(f"ip xfrm policy add {full}", check=False)
     assert result.status != 0
 
 

@@ -5,7 +5,7 @@ set -eu
 
 build='gcc libc6-dev make pkg-config libssl-dev liburcu-dev libcmocka-dev libjansson-dev rsync'
 lab='python3 python3-pytest python3-cryptography python3-scapy python3-docutils mmdebstrap debian-archive-keyring uidmap xz-utils util-linux'
-lint='clang clang-tidy shellcheck'
+lint='clang clang-tidy cppcheck codespell pylint pycodestyle shellcheck perl git'
 
 case $(dpkg --print-architecture) in
 amd64) build="$build libipsec-mb-dev" ;;

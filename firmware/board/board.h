@@ -184,6 +184,8 @@ struct board_map {
 	struct board_file *file;
 };
 
+LIST_HEAD(board_files, board_file);
+
 /**
  * struct board_dma - DMA maps of a port
  * @maps: sorted by address, none overlaps another
@@ -195,7 +197,7 @@ struct board_dma {
 	struct board_map *maps;
 	size_t count;
 	size_t room;
-	LIST_HEAD(, board_file) files;
+	struct board_files files;
 };
 
 /**
@@ -287,6 +289,9 @@ struct board_packet {
 	struct board_file *file;
 };
 
+TAILQ_HEAD(board_pendings, board_pending);
+STAILQ_HEAD(board_packets, board_packet);
+
 /**
  * struct board_firmware - a firmware process and the ports it serves
  * @board: board
@@ -321,9 +326,9 @@ struct board_firmware {
 	uint64_t seq;
 	uint64_t start_deadline;
 	uint64_t progress;
-	TAILQ_HEAD(, board_pending) pending;
-	TAILQ_HEAD(, board_pending) timed;
-	STAILQ_HEAD(, board_packet) queue;
+	struct board_pendings pending;
+	struct board_pendings timed;
+	struct board_packets queue;
 	size_t queue_len;
 };
 

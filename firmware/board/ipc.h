@@ -20,7 +20,7 @@
 #define FW_IPC_NAME_MAX 32
 
 /* Bytes of the memory of FW_IPC_WIRE_SHM; born zeroed, it outlives the firmware at either end. */
-#define FW_IPC_SHM_SIZE (4 * 1024 * 1024)
+#define FW_IPC_SHM_SIZE (4l * 1024 * 1024)
 
 /**
  * enum fw_ipc_type - messages
@@ -99,6 +99,8 @@ struct fw_ipc_limits {
  * @port: number of the function within the firmware process
  * @seq: number of the request, 0 = no answer wanted
  * @error: for ACK and FAILED
+ * @reserved: zero
+ * @add: PORT_ADD
  * @add.vectors: PORT_ADD: interrupt vectors of the function
  * @add.wire: PORT_ADD: enum fw_ipc_wire
  * @add.end: PORT_ADD: end of the shared memory wire
@@ -107,12 +109,15 @@ struct fw_ipc_limits {
  * @add.name: PORT_ADD: name of the port
  * @add.path: PORT_ADD: peer of a UNIX wire
  * @add.limits: PORT_ADD
+ * @dma: DMA_*
  * @dma.addr: DMA_*: guest bus address
  * @dma.size: DMA_*: bytes
  * @dma.offset: DMA_MAP: where in the fd
  * @dma.writable: DMA_MAP: the card may write
+ * @irq: IRQ_SET
  * @irq.first: IRQ_SET
  * @irq.count: IRQ_SET
+ * @enable: ENABLE
  * @enable.cmd_sq: ENABLE, as the registers
  * @enable.cmd_cq: ENABLE
  * @enable.event_ring: ENABLE

@@ -79,7 +79,7 @@ bool fw_csum_verify(const struct fw_pkt *p)
 		return false;
 	if (p->l3 > p->len || p->l3_len > p->len - p->l3)
 		return false;
-	if (p->family == CORDON_FAMILY_INET && fw_csum_fold(fw_csum_add(ip, (ip[0] & 15) * 4u, 0)))
+	if (p->family == CORDON_FAMILY_INET && fw_csum_fold(fw_csum_add(ip, (size_t)(ip[0] & 15) * 4, 0)))
 		return false;
 
 	len = p->l3_len - (p->l4 - p->l3);

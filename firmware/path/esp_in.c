@@ -33,7 +33,7 @@ static bool layout_is_right(const struct fw_sa *sa, const struct fw_pkt *p)
 	    (uint32_t)(p->esp - p->l3) > p->l3_len)
 		return false;
 	/* The ICV doesn't cover the IP header. */
-	if (p->family == CORDON_FAMILY_INET && fw_csum_fold(fw_csum_add(ip, (ip[0] & 15) * 4u, 0)))
+	if (p->family == CORDON_FAMILY_INET && fw_csum_fold(fw_csum_add(ip, (size_t)(ip[0] & 15) * 4, 0)))
 		return false;
 	return esp_len(p) >= FW_ESP_LEN + sa->ops->iv_len + 2u + sa->cfg.icv_len;
 }

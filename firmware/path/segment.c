@@ -50,7 +50,7 @@ static void segment_ip(const struct fw_segment *s, struct fw_pkt *dst)
 	if (!s->fixed_id)
 		fw_put_be16(ip + 4, (uint16_t)(fw_get_be16(ip + 4) + s->index));
 	fw_put_be16(ip + 10, 0);
-	fw_put_be16(ip + 10, fw_csum_fold(fw_csum_add(ip, (ip[0] & 15) * 4u, 0)));
+	fw_put_be16(ip + 10, fw_csum_fold(fw_csum_add(ip, (size_t)(ip[0] & 15) * 4, 0)));
 }
 
 static void segment_tcp(const struct fw_segment *s, uint8_t *tcp, bool last)

@@ -16,6 +16,8 @@ struct fw_spd;
  * @p: parsed packet
  *
  * A non-first fragment has no ports: it matches on addresses and protocol alone.
+ *
+ * Return: true if it does.
  */
 bool fw_selector_match(const struct cordon_selector *sel, const struct fw_pkt *p);
 

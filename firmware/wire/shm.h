@@ -19,9 +19,13 @@
 /**
  * struct fw_wire_shm_ring - control words of one direction, each on a cache line of its own
  * @prod: bytes written, free running; written by the producer
+ * @reserved0: zero, as the others
  * @cons: bytes read, free running; written by the consumer
+ * @reserved1: zero
  * @consumer_sleeps: set to 1 by a consumer that wants to be woken by the next frame
+ * @reserved2: zero
  * @producer_waits: set to 1 by a producer that wants to be woken when there is room
+ * @reserved3: zero
  *
  * Whoever sets one of the last two executes a full barrier and looks at the index once more;
  * whoever moves the index executes a full barrier, takes the word back to 0 and wakes the other end

@@ -2,9 +2,11 @@
 /*
  * Cordon: rules that hold for all headers of the contract.
  *
- * These files are all that the driver and the card have in common. Everything in them is little-endian (addresses, SPIs and ports
- * that appear on the wire stay in network order and say so), naturally packed, without bit-fields. Reserved fields must be zero when
- * written; the reader checks them. Values of enumerations are fixed for ever: new ones are added, old ones are never used again.
+ * These files are all that the driver and the card have in common. Everything in them is
+ * little-endian (addresses, SPIs and ports that appear on the wire stay in network order and say
+ * so), naturally packed, without bit-fields. Reserved fields must be zero when written; the reader
+ * checks them. Values of enumerations are fixed for ever: new ones are added, old ones are never
+ * used again.
  */
 #ifndef CORDON_ABI_H
 #define CORDON_ABI_H
@@ -35,8 +37,9 @@
 #define CORDON_PREP(mask, value) (((value) * CORDON_LOW_BIT(mask)) & (mask))
 
 /*
- * Version of the contract. A driver works with every card of its own major version; a minor version only adds. What a card can do
- * is never derived from the version but asked for by CORDON_CMD_QUERY_CAPS.
+ * Version of the contract. A driver works with every card of its own major version; a minor version
+ * only adds. What a card can do is never derived from the version but asked for by
+ * CORDON_CMD_QUERY_CAPS.
  */
 #define CORDON_ABI_MAJOR 1
 #define CORDON_ABI_MINOR 0

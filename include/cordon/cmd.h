@@ -2,9 +2,10 @@
 /*
  * Cordon: commands.
  *
- * The driver puts commands into the command ring and moves the doorbell of line 0; the card takes them in order, but may complete them
- * in any order: the tag tells which. Any number may be under way. Input and output lie in host memory that stays the card's until the
- * completion. A command that fails has changed nothing.
+ * The driver puts commands into the command ring and moves the doorbell of line 0; the card takes
+ * them in order, but may complete them in any order: the tag tells which. Any number may be under
+ * way. Input and output lie in host memory that stays the card's until the completion. A command
+ * that fails has changed nothing.
  */
 #ifndef CORDON_CMD_H
 #define CORDON_CMD_H
@@ -67,17 +68,20 @@ CORDON_ABI_SIZE(struct cordon_cmd_completion, 32);
  * @CORDON_CMD_QUERY_CAPS: writes struct cordon_cap records
  * @CORDON_CMD_QUERY_STATS: writes struct cordon_port_stats
  * @CORDON_CMD_QUEUE_PAIR_CREATE: struct cordon_queue_pair_cfg
- * @CORDON_CMD_QUEUE_PAIR_DESTROY: arg[0] = index. When it completes, the card touches none of the pair's memory; packets not yet
- *	sent aren't completed
- * @CORDON_CMD_QUEUE_PAIR_MODERATE: arg[0] = index, arg[1] = RX microseconds, arg[2] = RX frames, arg[3] = TX microseconds in the low
- *	and TX frames in the high half. An interrupt waits until so much time went by since the first completion that it is for, or
- *	that many completions wait; 0 = not used, all 0 = at once
+ * @CORDON_CMD_QUEUE_PAIR_DESTROY: arg[0] = index. When it completes, the card touches none of
+ *	the pair's memory; packets not yet sent aren't completed
+ * @CORDON_CMD_QUEUE_PAIR_MODERATE: arg[0] = index, arg[1] = RX microseconds, arg[2] = RX
+ *	frames, arg[3] = TX microseconds in the low and TX frames in the high half. An interrupt
+ *	waits until so much time went by since the first completion that it is for, or that many
+ *	completions wait; 0 = not used, all 0 = at once
  * @CORDON_CMD_PORT_SET: struct cordon_port_cfg
  * @CORDON_CMD_FILTER_SET: struct cordon_filter_cfg
  * @CORDON_CMD_RSS_SET: struct cordon_rss_cfg
- * @CORDON_CMD_SELFTEST: runs the card's self-test (known answers of the crypto engine); status tells
+ * @CORDON_CMD_SELFTEST: runs the card's self-test (known answers of the crypto engine); status
+ *	tells
  * @CORDON_CMD_SA_ADD: struct cordon_sa_cfg, see ipsec.h
- * @CORDON_CMD_SA_DEL: arg[0] = handle. When it completes, no packet uses the SA, and the card touches its state block no more
+ * @CORDON_CMD_SA_DEL: arg[0] = handle. When it completes, no packet uses the SA, and the card
+ *	touches its state block no more
  * @CORDON_CMD_SA_UPDATE: struct cordon_sa_update
  * @CORDON_CMD_SA_FLUSH: deletes all SAs of the function
  * @CORDON_CMD_POLICY_ADD: struct cordon_policy_cfg
@@ -198,8 +202,8 @@ enum cordon_param {
  * @len: bytes of the record, this header included, a multiple of 8
  * @reserved: zero
  *
- * CORDON_CMD_QUERY_CAPS writes the records one behind the other. A reader skips types that it doesn't know, takes as much as it knows
- * of a longer record, and refuses a shorter one.
+ * CORDON_CMD_QUERY_CAPS writes the records one behind the other. A reader skips types that it
+ * doesn't know, takes as much as it knows of a longer record, and refuses a shorter one.
  */
 struct cordon_cap {
 	__le16 type;
@@ -241,7 +245,8 @@ CORDON_ABI_SIZE(struct cordon_cap_port, 24);
 
 /**
  * struct cordon_port_cfg - CORDON_CMD_PORT_SET: the port's whole configuration
- * @mtu: from CORDON_MTU_MIN to the capability's: frames with a longer payload are neither sent nor received
+ * @mtu: from CORDON_MTU_MIN to the capability's: frames with a longer payload are neither sent
+ *	nor received
  * @flags: CORDON_PORT_*
  * @mac: unicast address of the port
  * @reserved: zero
@@ -294,7 +299,8 @@ CORDON_ABI_SIZE(struct cordon_filter_cfg, 520);
 
 /**
  * struct cordon_rss_cfg - CORDON_CMD_RSS_SET
- * @hash: CORDON_RSS_* that are hashed over addresses and ports (or SPI); other IP packets over addresses alone
+ * @hash: CORDON_RSS_* that are hashed over addresses and ports (or SPI); other IP packets over
+ *	addresses alone
  * @reserved: zero
  * @key: Toeplitz key
  * @table: queue pair for the low seven bits of the hash
@@ -317,7 +323,8 @@ CORDON_ABI_SIZE(struct cordon_rss_cfg, 176);
 
 /**
  * struct cordon_queue_pair_cfg - CORDON_CMD_QUEUE_PAIR_CREATE
- * @index: the pair, below the capability's queue_pairs; its doorbell line is CORDON_LINE_QUEUE_PAIR(index)
+ * @index: the pair, below the capability's queue_pairs; its doorbell line is
+ *	CORDON_LINE_QUEUE_PAIR(index)
  * @vector: interrupt vector, below the vectors register
  * @tx_log2: log2 of the entries of @tx_ring and @tx_cq
  * @rx_log2: log2 of the entries of @rx_ring and @rx_cq

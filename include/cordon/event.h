@@ -2,9 +2,10 @@
 /*
  * Cordon: events.
  *
- * The card writes events into a ring of the host; the driver tells by rx_cons of doorbell line 0 how far it has read. When the ring is
- * full the card keeps CORDON_EVENT_OVERFLOW until there is room and drops the rest: the driver then looks at everything that events
- * tell (state blocks of the SAs) by itself; the link's state follows.
+ * The card writes events into a ring of the host; the driver tells by rx_cons of doorbell line 0
+ * how far it has read. When the ring is full the card keeps CORDON_EVENT_OVERFLOW until there is
+ * room and drops the rest: the driver then looks at everything that events tell (state blocks of
+ * the SAs) by itself; the link's state follows.
  */
 #ifndef CORDON_EVENT_H
 #define CORDON_EVENT_H
@@ -34,17 +35,17 @@ CORDON_ABI_SIZE(struct cordon_event, 32);
 
 /**
  * enum cordon_event_type - events
- * @CORDON_EVENT_LINK: @value is 1 when the wire has another end, else 0. Sent at once when the function is enabled, at changes,
- *	and behind CORDON_EVENT_OVERFLOW
+ * @CORDON_EVENT_LINK: @value is 1 when the wire has another end, else 0. Sent at once when the
+ *	function is enabled, at changes, and behind CORDON_EVENT_OVERFLOW
  * @CORDON_EVENT_OVERFLOW: events were lost
- * @CORDON_EVENT_QUEUE_ERROR: queue pair @handle broke the contract or its memory can't be reached, and is stopped; @value is
- *	enum cordon_result. Only destroying it helps
+ * @CORDON_EVENT_QUEUE_ERROR: queue pair @handle broke the contract or its memory can't be
+ *	reached, and is stopped; @value is enum cordon_result. Only destroying it helps
  * @CORDON_EVENT_SA_FIRST_USE: a packet used SA @handle for the first time
  * @CORDON_EVENT_SA_SOFT: SA @handle has reached a soft limit
  * @CORDON_EVENT_SA_HARD: SA @handle has reached a hard limit: it takes no more packets
  * @CORDON_EVENT_SA_EXHAUSTED: SA @handle has no sequence numbers left
- * @CORDON_EVENT_SA_NEIGHBOUR: a packet of SA @handle was dropped because its next hop isn't resolved. Sent once until
- *	CORDON_CMD_SA_UPDATE
+ * @CORDON_EVENT_SA_NEIGHBOUR: a packet of SA @handle was dropped because its next hop isn't
+ *	resolved. Sent once until CORDON_CMD_SA_UPDATE
  */
 enum cordon_event_type {
 	CORDON_EVENT_LINK = 1,

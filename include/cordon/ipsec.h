@@ -2,11 +2,12 @@
 /*
  * Cordon: SAs and policies.
  *
- * An SA has a handle that the driver chooses: an index into the card's table in the low bits, a count in the high ones that differs
- * each time the index is used, so that descriptors and completions which are still under way never meet another SA.
+ * An SA has a handle that the driver chooses: an index into the card's table in the low bits, a
+ * count in the high ones that differs each time the index is used, so that descriptors and
+ * completions which are still under way never meet another SA.
  *
- * What changes with each packet is kept in a state block in the memory of the host: it survives the firmware, and reading statistics
- * is reading memory.
+ * What changes with each packet is kept in a state block in the memory of the host: it survives the
+ * firmware, and reading statistics is reading memory.
  */
 #ifndef CORDON_IPSEC_H
 #define CORDON_IPSEC_H
@@ -160,7 +161,8 @@ CORDON_ABI_SIZE(struct cordon_next_hop, 16);
  * @icv_len: ICV in bytes
  * @key_len: cipher key in bytes, without salt
  * @auth_key_len: authentication key in bytes, 0 for combined suites
- * @replay_window: IN: window in packets; packet mode: 0 = no check; crypto mode: with ESN the host's window, 1 or more, else not used
+ * @replay_window: IN: window in packets; packet mode: 0 = no check; crypto mode: with ESN the
+ *	host's window, 1 or more, else not used
  * @encap_sport: with CORDON_SA_ENCAP: UDP source port, network order
  * @encap_dport: with CORDON_SA_ENCAP: UDP destination port, network order
  * @state_addr: bus address of struct cordon_sa_state, 64-byte aligned
@@ -175,8 +177,9 @@ CORDON_ABI_SIZE(struct cordon_next_hop, 16);
  * @salt: salt
  * @reserved: zero
  *
- * IN SAs are found by (@daddr, @spi, ESP). Two IN SAs may have the same triple for a moment (the stack updates an SA by adding its
- * successor first): packets take the one that was added last, until it is deleted.
+ * IN SAs are found by (@daddr, @spi, ESP). Two IN SAs may have the same triple for a moment (the
+ * stack updates an SA by adding its successor first): packets take the one that was added last,
+ * until it is deleted.
  */
 struct cordon_sa_cfg {
 	__le32 handle;
@@ -242,13 +245,15 @@ CORDON_ABI_SIZE(struct cordon_sa_update, 24);
 
 /**
  * struct cordon_sa_state - state block of an SA
- * @seq: OUT: the last number that was used; IN: the greatest that was verified; both with the upper half, 0 = none yet
+ * @seq: OUT: the last number that was used; IN: the greatest that was verified; both with the
+ *	upper half, 0 = none yet
  * @packets: packets that the SA has sent or accepted, as the software counts them
  * @bytes: bytes of them, as the software counts them
  * @flags: CORDON_SA_STATE_*: events that were sent
  * @reserved0: zero
  * @reserved1: zero
- * @soft_packets: limits, ~0 = none. Written by the driver at any time, read by the card for each packet
+ * @soft_packets: limits, ~0 = none. Written by the driver at any time, read by the card for
+ *	each packet
  * @hard_packets: packet @hard_packets is the last one that is let through
  * @soft_bytes: the event is sent by the packet that reaches it
  * @hard_bytes: the packet that reaches it is the last one
@@ -257,19 +262,22 @@ CORDON_ABI_SIZE(struct cordon_sa_update, 24);
  * @reserved2: zero
  * @reserved3: zero
  * @drops: packets dropped, by enum cordon_result - CORDON_SA_DROP_FIRST
- * @bitmap: IN: number n is bit n % 64 of word (n / 64) % words; the words are the least power of two, and at least two, that hold
- *	window + 64 bits
+ * @bitmap: IN: number n is bit n % 64 of word (n / 64) % words; the words are the least power
+ *	of two, and at least two, that hold window + 64 bits
  *
- * The card writes the first 64 bytes, @drops and @bitmap, the driver the limits and ports, and everything once before
- * CORDON_CMD_SA_ADD. The card takes the numbers as they are; they can do harm to no one but this SA.
+ * The card writes the first 64 bytes, @drops and @bitmap, the driver the limits and ports, and
+ * everything once before CORDON_CMD_SA_ADD. The card takes the numbers as they are; they can do
+ * harm to no one but this SA.
  *
- * Order of the card's writes, so that it may be killed between any two of them. OUT: @seq is stored before the packet is handed to the
- * wire. IN: for a number n that was verified, @seq is stored if n is greater, then words of @bitmap between the old and the new greatest
- * are cleared, n's bit is set, and only then is the packet handed to the host. So no number comes back, and nothing is accepted twice;
- * killed behind the first store, bits that weren't cleared refuse some numbers that come late.
+ * Order of the card's writes, so that it may be killed between any two of them. OUT: @seq is stored
+ * before the packet is handed to the wire. IN: for a number n that was verified, @seq is stored if
+ * n is greater, then words of @bitmap between the old and the new greatest are cleared, n's bit is
+ * set, and only then is the packet handed to the host. So no number comes back, and nothing is
+ * accepted twice; killed behind the first store, bits that weren't cleared refuse some numbers that
+ * come late.
  *
- * Crypto mode: the numbers are the host's. IN with ESN, the card keeps @seq all the same, to guess the upper half of a number (RFC 4303
- * A2.2); otherwise @seq isn't used, and @bitmap never is.
+ * Crypto mode: the numbers are the host's. IN with ESN, the card keeps @seq all the same, to guess
+ * the upper half of a number (RFC 4303 A2.2); otherwise @seq isn't used, and @bitmap never is.
  */
 struct cordon_sa_state {
 	__le64 seq;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-3-Clause) */
 /*
- * Cordon: what became of a packet. One list for TX completions, RX completions and all drop counters, so that each packet that goes
- * in comes out or is counted under exactly one reason.
+ * Cordon: what became of a packet. One list for TX completions, RX completions and all drop
+ * counters, so that each packet that goes in comes out or is counted under exactly one reason.
  */
 #ifndef CORDON_RESULT_H
 #define CORDON_RESULT_H
@@ -28,8 +28,10 @@
  * @CORDON_RESULT_SA_EXHAUSTED: the SA has no sequence numbers left
  * @CORDON_RESULT_SA_NO_NEIGHBOUR: TX, the SA's next hop isn't resolved
  * @CORDON_RESULT_SA_STATE: the SA's state block can't be reached
- * @CORDON_RESULT_SA_MISMATCH: the packet doesn't fit the SA (family, direction, layout of the ESP packet)
- * @CORDON_RESULT_SA_MISS: RX, no SA for this SPI; such packets go up as they came, the count informs
+ * @CORDON_RESULT_SA_MISMATCH: the packet doesn't fit the SA (family, direction, layout of the
+ *	ESP packet)
+ * @CORDON_RESULT_SA_MISS: RX, no SA for this SPI; such packets go up as they came, the count
+ *	informs
  * @CORDON_RESULT_AUTH_FAILED: RX, the ICV is wrong
  * @CORDON_RESULT_REPLAY: RX, seen before or behind the window
  * @CORDON_RESULT_BAD_TRAILER: RX, padding or next header are wrong
@@ -37,7 +39,8 @@
  * @CORDON_RESULT_DUMMY: RX, next header 59: a dummy packet, discarded as RFC 4303 2.6 asks
  * @CORDON_RESULT_SELECTOR: RX, the decrypted packet doesn't match its SA's selector
  * @CORDON_RESULT_POLICY_NONE: RX, no policy for a packet that came through a tunnel
- * @CORDON_RESULT_POLICY_TEMPLATE: RX, the packet matches a policy that wants another SA, or came in clear where the policy protects
+ * @CORDON_RESULT_POLICY_TEMPLATE: RX, the packet matches a policy that wants another SA, or
+ *	came in clear where the policy protects
  * @CORDON_RESULT_POLICY_BLOCK: RX, the packet matches a policy that blocks
  * @CORDON_RESULT_FRAGMENT: RX, a fragment of an ESP packet for a packet SA, not reassembled
  * @CORDON_RESULT_CRYPTO: the crypto engine failed

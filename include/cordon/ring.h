@@ -2,12 +2,14 @@
 /*
  * Cordon: descriptors and completions of the data path.
  *
- * A queue pair has four rings in the memory of the host: TX slots and TX completions, RX buffers and RX completions. A completion ring
- * has as many entries as its submission ring, and the driver reuses a submission slot only after it has consumed its completion, so a
- * completion ring can't overflow.
+ * A queue pair has four rings in the memory of the host: TX slots and TX completions, RX buffers
+ * and RX completions. A completion ring has as many entries as its submission ring, and the driver
+ * reuses a submission slot only after it has consumed its completion, so a completion ring can't
+ * overflow.
  *
- * The card writes the last 32-bit word of a completion last. Its CORDON_COMPLETION_VALID bit is 1 on the first pass over the ring, 0 on
- * the second, and so on; the driver clears the ring when it makes it.
+ * The card writes the last 32-bit word of a completion last. Its CORDON_COMPLETION_VALID bit is 1
+ * on the first pass over the ring, 0 on the second, and so on; the driver clears the ring when it
+ * makes it.
  */
 #ifndef CORDON_RING_H
 #define CORDON_RING_H
@@ -47,17 +49,22 @@ enum cordon_queue_type {
  * @slots: slots of this packet, this one included
  * @segments: segments of this packet, the first one included, at most CORDON_TX_SEGMENTS_MAX
  * @mss: with CORDON_TX_SEGMENT, payload bytes of each segment but the last, else 0
- * @header_len: with CORDON_TX_SEGMENT, bytes from the frame's start to the end of the TCP or UDP header, else 0
+ * @header_len: with CORDON_TX_SEGMENT, bytes from the frame's start to the end of the TCP or
+ *	UDP header, else 0
  * @csum_start: with CORDON_TX_CSUM, offset from the frame's start where the sum begins, else 0
  * @csum_offset: with CORDON_TX_CSUM, offset from @csum_start to the 16-bit field, else 0
  * @vlan_tci: with CORDON_TX_VLAN, the tag to insert behind the addresses, else 0
- * @l3_offset: with CORDON_TX_SA_*, offset of the outermost IP header that exists in the frame, else 0
+ * @l3_offset: with CORDON_TX_SA_*, offset of the outermost IP header that exists in the frame,
+ *	else 0
  *
- * Slots that follow: struct cordon_tx_ext if CORDON_TX_EXT is set, then as many struct cordon_tx_segs as @segments - 1 need. The card
- * reads each slot once, and each byte of a segment once.
+ * Slots that follow: struct cordon_tx_ext if CORDON_TX_EXT is set, then as many struct
+ * cordon_tx_segs as @segments - 1 need. The card reads each slot once, and each byte of a segment
+ * once.
  *
- * A packet with an SA flag whose SA can't be used is dropped, never sent in clear. In packet mode the Ethernet header before
- * @l3_offset may hold anything: the card writes it anew for a tunnel (from the SA's next hop) and its type for any mode.
+ * A packet with an SA flag whose SA can't be used is dropped, never sent in clear. In packet mode
+ * the Ethernet header before
+ * @l3_offset may hold anything: the card writes it anew for a tunnel (from the SA's next hop)
+ *	and its type for any mode.
  */
 struct cordon_tx_desc {
 	__le64 addr;
@@ -81,7 +88,10 @@ CORDON_ABI_SIZE(struct cordon_tx_desc, 32);
 #define CORDON_TX_SEGMENT 0x0002
 /* Insert @vlan_tci. */
 #define CORDON_TX_VLAN 0x0004
-/* Crypto mode: the frame holds a whole ESP packet, encrypt and authenticate it. Needs CORDON_TX_EXT. */
+/*
+ * Crypto mode: the frame holds a whole ESP packet, encrypt and authenticate it. Needs
+ * CORDON_TX_EXT.
+ */
 #define CORDON_TX_SA_CRYPTO 0x0010
 /* Packet mode: the frame is a plain IP packet, make an ESP packet of it. */
 #define CORDON_TX_SA_PACKET 0x0020
@@ -99,7 +109,8 @@ CORDON_ABI_SIZE(struct cordon_tx_desc, 32);
  * @secy: kept for MACsec: handle of the SecY, zero
  * @reserved: zero
  *
- * The ESP packet ends with the frame: trailer and room for the ICV are in it, the 8 bytes of the IV are not yet filled in.
+ * The ESP packet ends with the frame: trailer and room for the ICV are in it, the 8 bytes of the IV
+ * are not yet filled in.
  */
 struct cordon_tx_ext {
 	__le64 seq;
@@ -165,14 +176,16 @@ CORDON_ABI_SIZE(struct cordon_rx_desc, 16);
  * @len: bytes in this buffer
  * @flags: CORDON_RX_*
  * @vlan_tci: with CORDON_RX_VLAN, the tag that was taken off
- * @result: enum cordon_result; other than OK only with CORDON_RX_SA_CRYPTO (the stack counts the failure)
+ * @result: enum cordon_result; other than OK only with CORDON_RX_SA_CRYPTO (the stack counts
+ *	the failure)
  * @hash_type: enum cordon_hash
  * @buffer: index (free running) of the RX buffer
  * @reserved: zero
  * @valid: CORDON_COMPLETION_VALID, the rest zero
  *
- * Buffers are filled in ring order. A packet that needs several has CORDON_RX_MORE in all but the last of its completions; the fields
- * other than @len, @flags & CORDON_RX_MORE and @buffer are valid in the first.
+ * Buffers are filled in ring order. A packet that needs several has CORDON_RX_MORE in all but the
+ * last of its completions; the fields other than @len, @flags & CORDON_RX_MORE and @buffer are
+ * valid in the first.
  */
 struct cordon_rx_completion {
 	__le32 hash;
@@ -192,11 +205,19 @@ CORDON_ABI_SIZE(struct cordon_rx_completion, 32);
 #define CORDON_RX_MORE 0x00000001
 /* The outermost VLAN tag was taken off. */
 #define CORDON_RX_VLAN 0x00000002
-/* The TCP or UDP checksum (of the decrypted packet, if it was encrypted) was verified and is right. */
+/*
+ * The TCP or UDP checksum (of the decrypted packet, if it was encrypted) was verified and is right.
+ */
 #define CORDON_RX_CSUM_GOOD 0x00000004
-/* Crypto mode: an ESP packet, @sa was found. With result OK payload decrypted and ICV verified, else unchanged. */
+/*
+ * Crypto mode: an ESP packet, @sa was found. With result OK payload decrypted and ICV verified,
+ * else unchanged.
+ */
 #define CORDON_RX_SA_CRYPTO 0x00000010
-/* Packet mode: verified, decrypted, unwrapped, matched against selector and policies; a plain packet. */
+/*
+ * Packet mode: verified, decrypted, unwrapped, matched against selector and policies; a plain
+ * packet.
+ */
 #define CORDON_RX_SA_PACKET 0x00000020
 
 /**

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, field, replace
 
-from .host import DEV
+from .host import DEV, Host
 
 
 def make_key(bits, seed=0):
@@ -93,8 +93,8 @@ class Tunnel:
     outer, inner: address families; in transport mode they are the same.
     """
 
-    left: object
-    right: object
+    left: Host
+    right: Host
     mode: str = "transport"
     outer: int = 4
     inner: int = 4

@@ -34,9 +34,7 @@ def pytest_runtest_protocol(item):
 
 def pytest_runtest_logreport(report):
     """Counts each test once."""
-    if report.when == "call":
-        _COUNTS[report.outcome] += 1
-    elif report.outcome in ("failed", "skipped"):
+    if report.when == "call" or report.outcome in ("failed", "skipped"):
         _COUNTS[report.outcome] += 1
 
 

@@ -57,7 +57,7 @@ class Capture:
         text = self.tshark("-T", "fields", "-e", "frame.protocols", "-e", "icmpv6.type",
                            "-z", "io,phs")
         frames, line, hierarchy = text.partition("\n====")
-        found = Counter({kind: 0 for kind in (*KINDS.values(), CLEAR)})
+        found = Counter(dict.fromkeys((*KINDS.values(), CLEAR), 0))
         found.update(kind_of(*frame.split("\t")) for frame in frames.splitlines() if frame)
         return found, line.strip() + hierarchy
 

@@ -132,7 +132,7 @@ def test_registers(card):
 def test_registers_other_accesses(card):
     """regs.h: any other access reads zero, and a write by it is ignored."""
     card.write32(c.REG_RING_SIZES, 0x12345678)
-    for offset in range(0, 0x80):
+    for offset in range(0x80):
         for size in (1, 2, 3, 4, 8, 16):
             defined = (size == 4 and offset % 4 == 0) or (
                 size == 8 and offset in (0x20, 0x28, 0x30)

@@ -127,7 +127,7 @@ def test_firmware_dies(board, card, reset):
         card.reset()
     else:
         card.close()
-        card.__init__(board.socket())
+        card.__init__(board.socket())  # pylint: disable=unnecessary-dunder-call
         card.vectors_enable()
     card.wait_status(0xF, c.STATUS_READY)
     assert card.generation() == 2

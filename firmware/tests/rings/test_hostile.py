@@ -27,7 +27,7 @@ def put(pair, slots):
 
 def slot_of(pair, **fields):
     """A first slot, good but for the given fields."""
-    d = dict(GOOD, addr=pair.place(bytes(range(200))), **{})
+    d = dict(GOOD, addr=pair.place(bytes(range(200))))
     d.update(fields)
     return client.TX_DESC.pack(d["addr"], d["len"], d["sa"], d["flags"], d["slots"], d["segments"], d["mss"],
                                d["header_len"], d["csum_start"], d["csum_offset"], d["vlan_tci"], d["l3_offset"])

@@ -11,7 +11,7 @@ import time
 import client
 import ipsec
 import pytest
-from ipsec import CRYPTO, ENCAP, ESN, FORWARD, IN, OUT, PACKET, TRANSPORT, TUNNEL, Sa, policy_add, selector
+from ipsec import CRYPTO, ENCAP, ESN, FORWARD, IN, OUT, TRANSPORT, TUNNEL, Sa, policy_add, selector
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import ICMPv6ND_NS, IPv6
 from scapy.layers.l2 import ARP, Dot1Q, Ether
@@ -187,7 +187,8 @@ def test_crypto_mode_refusals(cable_of):
     out = Sa(cable.left, OUT, offload=CRYPTO, mode=TRANSPORT).add()
     frame, esp = crypto_frame(out, 4, bytes(100), 5)
     base = {"flags": client.TX_SA_CRYPTO, "sa": 1, "l3_offset": 14}
-    for change, result in [({"ext": {"seq": 6, "esp_offset": esp}}, MISMATCH), ({"ext": {"seq": 5, "esp_offset": esp + 1}}, MISMATCH),
+    for change, result in [({"ext": {"seq": 6, "esp_offset": esp}}, MISMATCH),
+                           ({"ext": {"seq": 5, "esp_offset": esp + 1}}, MISMATCH),
                            ({"ext": {"seq": 5, "esp_offset": len(frame)}}, 1), ({"ext": {"seq": 5, "esp_offset": 14}}, 1),
                            ({"ext": {"seq": 5, "esp_offset": esp}, "sa": 0x01000001}, GONE),
                            ({"ext": {"seq": 5, "esp_offset": esp}, "mss": 10, "header_len": 42, "flags": 0x12}, 6)]:
@@ -212,7 +213,8 @@ def test_never_in_clear(cable_of):
         (gone, GONE), (Sa(left, OUT, handle=0x01000001).add(), None),
         (Sa(left, IN, handle=2, spi=2).add(), MISMATCH), (Sa(left, OUT, CRYPTO, TRANSPORT, handle=3).add(), MISMATCH),
         (Sa(left, OUT, handle=4, hop_valid=0).add(), NO_NEIGHBOUR), (Sa(left, OUT, handle=5, seq=0xffffffff).add(), EXHAUSTED),
-        (Sa(left, OUT, handle=6, limits=(9, 0, 9, 9)).add(), EXPIRED), (Sa(left, OUT, handle=7, limits=(9, 9, 9, 0)).add(), EXPIRED),
+        (Sa(left, OUT, handle=6, limits=(9, 0, 9, 9)).add(), EXPIRED),
+        (Sa(left, OUT, handle=7, limits=(9, 9, 9, 0)).add(), EXPIRED),
         (Sa(left, OUT, handle=8, mode=TRANSPORT, **OUTER[6]).add(), MISMATCH)]
     for sa, result in cases:
         if result:
