@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What kernels before 7.2 lack. The driver is written against 7.3 and knows nothing of this file,
- * which is included before anything else when it is built outside a kernel tree.
+ * What older kernels lack. 6.12, 7.2 and 7.3 are supported, nothing else is built or tested; still,
+ * each part asks for the version that made it unnecessary. The driver is written against 7.3 and
+ * knows nothing of this file, which is included before anything else when it is built outside a
+ * kernel tree.
  *
  * Where a callback has got other parameters, a function-like macro with the name of the driver's
  * callback turns its definition into two functions: the callback as the driver wrote it, and one
@@ -11,21 +13,15 @@
 #ifndef CORDON_COMPAT_H
 #define CORDON_COMPAT_H
 
-#include <linux/version.h>
-
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
-#error "kernels before 6.12 are not supported"
-#endif
-
-#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
-
 #include <linux/ethtool.h>
 #include <linux/netdevice.h>
-#include <linux/slab.h>
+#include <linux/version.h>
 #include <net/page_pool/types.h>
 #include <net/xfrm.h>
 
-/* Persistent configuration of NAPI, automatic affinity. */
+/* Persistent configuration of NAPI. */
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 
 static inline void netif_napi_add_config(struct net_device *dev, struct napi_struct *napi,
 					 int (*poll)(struct napi_struct *, int), int index)
@@ -33,11 +29,21 @@ static inline void netif_napi_add_config(struct net_device *dev, struct napi_str
 	netif_napi_add(dev, napi, poll);
 }
 
+#endif
+
+/* Automatic affinity. */
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+
 static inline void netif_set_affinity_auto(struct net_device *dev)
 {
 }
 
+#endif
+
 /* Page pools whose NAPI comes later than they. */
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
 
 static inline void page_pool_enable_direct_recycling(struct page_pool *pool,
 						     struct napi_struct *napi)
@@ -45,7 +51,11 @@ static inline void page_pool_enable_direct_recycling(struct page_pool *pool,
 	WRITE_ONCE(pool->p.napi, napi);
 }
 
+#endif
+
 /* ethtool_ops.get_rx_ring_count, formerly one of the questions of get_rxnfc. */
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
 
 #define get_rx_ring_count get_rxnfc
 #define cordon_get_rx_ring_count(netdev) \

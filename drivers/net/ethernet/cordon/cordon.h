@@ -59,7 +59,7 @@ struct cordon_caps_port {
 	u16 queue_pairs;
 	u16 ring_log2;
 	u32 mtu;
-	u16 addresses;
+	u32 addresses;
 };
 
 /**
@@ -89,17 +89,25 @@ struct cordon_caps_ipsec {
 };
 
 /**
+ * struct cordon_caps - what a card can do; without padding, for it is compared
+ * @port: capabilities of the port
+ * @ipsec: capabilities of IPsec, zeros without
+ */
+struct cordon_caps {
+	struct cordon_caps_port port;
+	struct cordon_caps_ipsec ipsec;
+};
+
+/**
  * enum cordon_dev_flag - bits of cordon_dev.flags
  * @CORDON_DEV_ENABLED: the admin rings are in use, commands are taken
  * @CORDON_DEV_FAILED: the card failed or broke the contract; a reset is due. Commands get -EIO
  * @CORDON_DEV_GONE: the device doesn't answer any more (all-ones). Commands get -ENODEV
- * @CORDON_DEV_REMOVING: the driver lets go of the device: no more resets
  */
 enum cordon_dev_flag {
 	CORDON_DEV_ENABLED,
 	CORDON_DEV_FAILED,
 	CORDON_DEV_GONE,
-	CORDON_DEV_REMOVING,
 };
 
 /**
@@ -291,7 +299,8 @@ struct cordon_netdev_rx_stats {
  * @qp_cnt: number of queue pairs to use; RTNL
  * @tx_log2: log2 of the TX rings' entries; RTNL
  * @rx_log2: log2 of the RX rings' entries; RTNL
- * @queues_up: queue pairs exist, NAPI is enabled; RTNL
+ * @queues_up: queue pairs exist, NAPI is enabled; if not, the card has no queue pairs or can't
+ *	reach memory, so rings may be freed; RTNL
  * @rx_enabled: the port shall take frames; port_lock
  * @promiscuous: frames to any address; port_lock
  * @all_multicast: frames to any multicast address; port_lock

@@ -7,7 +7,6 @@
  * it was reset; cordon_cmd_cancel() gets them back.
  */
 
-#include <linux/completion.h>
 #include <linux/jiffies.h>
 #include <linux/slab.h>
 
@@ -48,7 +47,7 @@ struct cordon_cmd_request {
 
 /* Someone who sleeps until his command is done with. */
 struct cmd_waiter {
-	struct completion done;
+	bool done;
 	struct cordon_cmd_result res;
 };
 
@@ -138,6 +137,7 @@ static void request_finish(struct cordon_dev *cdev, struct cordon_cmd_request *r
 	if (req->done)
 		req->done(req->ctx, res);
 	request_free(cdev, req);
+	wake_up_all(&cdev->cmd.free_wait);
 }
 
 static void write_entry(struct cordon_cmd_queue *queue, u16 tag,
@@ -189,7 +189,12 @@ static int submit(struct cordon_dev *cdev, struct cordon_cmd_request *req, u16 *
 {
 	int err;
 
-	wait_event(cdev->cmd.free_wait, (err = try_submit(cdev, req, tag)) != -EAGAIN);
+	if (!wait_event_timeout(cdev->cmd.free_wait,
+				(err = try_submit(cdev, req, tag)) != -EAGAIN,
+				CORDON_CMD_TIMEOUT)) {
+		cordon_nonsense(cdev, "no command was answered");
+		err = -ETIMEDOUT;
+	}
 	if (err)
 		request_free(cdev, req);
 	return err;
@@ -209,7 +214,8 @@ static int submit(struct cordon_dev *cdev, struct cordon_cmd_request *req, u16 *
  * @ctx: for @done
  *
  * Context: process context, may sleep until there is room in the ring.
- * Return: 0, -ENODEV if the device is gone, -EIO if it failed or is being reset, -ENOMEM.
+ * Return: 0, -ENODEV if the device is gone, -EIO if it failed or is being reset, -ETIMEDOUT if
+ * there was no room for too long (it is reset then), -ENOMEM.
  */
 int cordon_cmd_post(struct cordon_dev *cdev, u16 opcode, const void *in, size_t in_len,
 		    void *out, size_t out_len, const u64 arg[4],
@@ -235,7 +241,13 @@ static void wake_waiter(void *ctx, const struct cordon_cmd_result *res)
 	struct cmd_waiter *waiter = ctx;
 
 	waiter->res = *res;
-	complete(&waiter->done);
+	/* The waiter may be gone after this. Pairs with the acquire in is_done(). */
+	smp_store_release(&waiter->done, true);
+}
+
+static bool is_done(const struct cmd_waiter *waiter)
+{
+	return smp_load_acquire(&waiter->done);
 }
 
 /* Give up a command. False if its end has come after all: @waiter will be woken. */
@@ -255,6 +267,30 @@ static bool abandon(struct cordon_dev *cdev, u16 tag, struct cmd_waiter *waiter)
 	}
 	spin_unlock_irq(&queue->lock);
 	return abandoned;
+}
+
+/*
+ * Wait for the end of a command. When the card failed, it isn't waited for: the reset, which would
+ * end the command, may need a lock that the caller holds.
+ */
+static void await(struct cordon_dev *cdev, u16 tag, struct cmd_waiter *waiter)
+{
+	struct cordon_cmd_queue *queue = &cdev->cmd;
+	bool late;
+
+	late = !wait_event_timeout(queue->free_wait, is_done(waiter) || !cordon_is_usable(cdev),
+				   CORDON_CMD_TIMEOUT);
+	if (is_done(waiter))
+		return;
+	if (!abandon(cdev, tag, waiter)) {
+		/* Whoever took the request is about to finish it. */
+		wait_event(queue->free_wait, is_done(waiter));
+	} else if (test_bit(CORDON_DEV_GONE, &cdev->flags)) {
+		waiter->res.error = -ENODEV;
+	} else if (late) {
+		waiter->res.error = -ETIMEDOUT;
+		cordon_nonsense(cdev, "a command wasn't answered");
+	}
 }
 
 /**
@@ -280,7 +316,6 @@ int cordon_cmd_exec(struct cordon_dev *cdev, u16 opcode, const void *in, size_t 
 	u16 tag;
 	int err;
 
-	init_completion(&waiter.done);
 	req = request_alloc(cdev, in, in_len, out_len);
 	if (!req)
 		return -ENOMEM;
@@ -292,16 +327,10 @@ int cordon_cmd_exec(struct cordon_dev *cdev, u16 opcode, const void *in, size_t 
 		memcpy(req->arg, arg, sizeof(req->arg));
 
 	err = submit(cdev, req, &tag);
-	if (err) {
+	if (err)
 		waiter.res.error = err;
-	} else if (!wait_for_completion_timeout(&waiter.done, CORDON_CMD_TIMEOUT)) {
-		if (abandon(cdev, tag, &waiter)) {
-			waiter.res.error = -ETIMEDOUT;
-			cordon_nonsense(cdev, "a command wasn't answered");
-		} else {
-			wait_for_completion(&waiter.done);
-		}
-	}
+	else
+		await(cdev, tag, &waiter);
 	if (res)
 		*res = waiter.res;
 	return waiter.res.error;
@@ -358,7 +387,6 @@ bool cordon_cmd_reap(struct cordon_dev *cdev)
 		res.max = le64_to_cpu(cqe.max);
 		res.out_len = le32_to_cpu(cqe.out_len);
 		request_finish(cdev, req, &res);
-		wake_up(&queue->free_wait);
 	}
 	return any;
 }

@@ -45,8 +45,7 @@ struct cordon_cmd_result {
  * @sq_prod: producer index of @sq
  * @cq_cons: consumer index of @cq; of the admin thread
  * @requests: commands under way, by tag
- * @busy: number of them
- * @free_wait: those who wait for a free tag
+ * @free_wait: those who wait for a free tag or for the end of a command
  * @pool: buffers for inputs and outputs of usual size
  */
 struct cordon_cmd_queue {
@@ -59,7 +58,6 @@ struct cordon_cmd_queue {
 	u32 sq_prod;
 	u32 cq_cons;
 	struct cordon_cmd_request *requests[CORDON_CMD_CNT];
-	unsigned int busy;
 	wait_queue_head_t free_wait;
 	struct dma_pool *pool;
 };

@@ -18,22 +18,21 @@ static bool copy_event(struct cordon_dev *cdev, struct cordon_event *event)
 				cdev->events.cons);
 }
 
-/* Move events from the ring to the work. */
+/* Move events from the ring to the work, one ringful at most: a mad card might never stop. */
 static bool reap_events(struct cordon_dev *cdev)
 {
 	struct cordon_event_queue *queue = &cdev->events;
 	struct cordon_event event;
-	bool any = false;
+	unsigned int cnt;
 
-	while (copy_event(cdev, &event)) {
+	for (cnt = 0; cnt < CORDON_EVENT_CNT && copy_event(cdev, &event); cnt++) {
 		queue->cons++;
-		any = true;
 		if (!kfifo_put(&queue->fifo, event))
 			atomic_set(&queue->lost, 1);
 	}
-	if (any)
+	if (cnt)
 		queue_work(cdev->wq, &queue->work);
-	return any;
+	return cnt;
 }
 
 /**

@@ -158,7 +158,7 @@ static int wait_status(struct cordon_dev *cdev, u32 mask, u32 want)
  * @cdev: device
  *
  * When it returns 0, the card doesn't touch the memory of the host any more, and is ready to be
- * enabled. If the card doesn't manage, it is cut off from memory.
+ * enabled; it may reach memory from now on. If it doesn't manage, it is cut off from it.
  *
  * Context: process context, may sleep for CORDON_HW_TIMEOUT_MS.
  * Return: 0 or -errno.
@@ -167,7 +167,6 @@ int cordon_hw_reset(struct cordon_dev *cdev)
 {
 	int err, i;
 
-	pci_set_master(cdev->pdev);
 	/* A firmware that hangs is killed by the first reset; only the next one makes a new one. */
 	for (i = 0; i < CORDON_HW_RESETS; i++) {
 		cordon_hw_write(cdev, CORDON_HW_REG(control), CORDON_CONTROL_RESET);
@@ -179,8 +178,11 @@ int cordon_hw_reset(struct cordon_dev *cdev)
 	if (err) {
 		pci_clear_master(cdev->pdev);
 		dev_err(cdev->dev, "the card can't be reset: %pe\n", ERR_PTR(err));
+		return err;
 	}
-	return err;
+	/* Only now is it sure that no old ring is in use. An enable would fail without. */
+	pci_set_master(cdev->pdev);
+	return 0;
 }
 
 /**

@@ -26,6 +26,9 @@
 /* Handle of what isn't on the card: an SA that the stack waits for. No SA of the card has it. */
 #define CORDON_HANDLE_ACQUIRE 1
 
+/* Commands of a restoration that are sent before it waits for them; they never fill the ring. */
+#define CORDON_RESTORE_ROUND (CORDON_CMD_CNT / 2)
+
 /* How long packets may wait in a ring until NAPI takes them. */
 #define CORDON_GHOST_TIME HZ
 
@@ -54,8 +57,22 @@ static const char *const param_names[] = {
 };
 
 /**
+ * cordon_ipsec_no_memory() - what a lack of memory means to the stack
+ * @extack: says it in words
+ *
+ * Context: any.
+ * Return: -EAGAIN.
+ */
+int cordon_ipsec_no_memory(struct netlink_ext_ack *extack)
+{
+	NL_SET_ERR_MSG_MOD(extack, "out of memory, try again");
+
+	return -EAGAIN;
+}
+
+/**
  * cordon_ipsec_errno() - what a command's failure means to the stack
- * @res: result of the command
+ * @res: result of the command, zeroed if it wasn't even made
  * @extack: says it in words
  *
  * Context: any.
@@ -66,6 +83,8 @@ int cordon_ipsec_errno(const struct cordon_cmd_result *res, struct netlink_ext_a
 	const char *name = NULL;
 
 	switch (res->status) {
+	case CORDON_CMD_STATUS_OK:
+		return cordon_ipsec_no_memory(extack);
 	case CORDON_CMD_STATUS_FULL:
 		NL_SET_ERR_MSG_FMT_MOD(extack, "the card's table is full, it holds %llu", res->max);
 		return -ENOSPC;
@@ -118,6 +137,9 @@ struct cordon_sa *cordon_ipsec_sa(struct cordon_dev *cdev, const struct xfrm_sta
 {
 	u32 handle = READ_ONCE(x->xso.offload_handle);
 	struct cordon_sa *sa;
+
+	if (handle == CORDON_HANDLE_ACQUIRE)
+		return NULL;
 
 	sa = cordon_handles_find(&cdev->ipsec->sas, handle);
 
@@ -216,6 +238,9 @@ static void release_sa(struct cordon_ipsec *ipsec, struct cordon_sa *sa)
 {
 	lockdep_assert_held(&ipsec->lock);
 
+	/* It's dead: even if it has to stay, it isn't restored. */
+	cordon_sa_wipe(sa);
+
 	if (sa->on_card) {
 		cordon_handles_publish(&ipsec->sas, sa->handle, NULL);
 		list_add_tail(&sa->del_node, &ipsec->limbo);
@@ -285,7 +310,7 @@ static void del_from_card(struct cordon_ipsec *ipsec, struct cordon_sa *sa)
 
 	err = cordon_cmd_exec(ipsec->cdev, CORDON_CMD_SA_DEL, NULL, 0, NULL, 0, arg, &res);
 	if (!err || res.status == CORDON_CMD_STATUS_NOT_FOUND)
-		sa->on_card = false;
+		WRITE_ONCE(sa->on_card, false);
 }
 
 static void count_sa(struct cordon_ipsec *ipsec, const struct cordon_sa *sa, int number)
@@ -307,7 +332,7 @@ static int insert_sa(struct cordon_ipsec *ipsec, struct cordon_sa *sa, struct xf
 
 	err = cordon_sa_block_get(&ipsec->blocks, sa, x->lastused);
 	if (err)
-		return -EAGAIN;
+		return cordon_ipsec_no_memory(extack);
 	if (list_is_singular(&sa->block->sas))
 		cordon_ipsec_state_load(sa, x);
 	if (cordon_sa_has_next_hop(sa))
@@ -317,7 +342,7 @@ static int insert_sa(struct cordon_ipsec *ipsec, struct cordon_sa *sa, struct xf
 	cordon_handles_publish(&ipsec->sas, sa->handle, sa);
 	err = cordon_cmd_exec(ipsec->cdev, CORDON_CMD_SA_ADD, &sa->cfg, sizeof(sa->cfg), NULL, 0,
 			      NULL, &res);
-	sa->on_card = !err || is_doubtful(err);
+	WRITE_ONCE(sa->on_card, !err || is_doubtful(err));
 
 	return err ? cordon_ipsec_errno(&res, extack) : 0;
 }
@@ -335,7 +360,7 @@ static int add_sa(struct cordon_dev *cdev, struct xfrm_state *x, struct netlink_
 
 	sa = cordon_sa_alloc();
 	if (!sa)
-		return -EAGAIN;
+		return cordon_ipsec_no_memory(extack);
 	sa->owner = x;
 	sa->mark = xfrm_smark_get(0, x);
 	fill_cfg(&sa->cfg, x);
@@ -351,9 +376,11 @@ static int add_sa(struct cordon_dev *cdev, struct xfrm_state *x, struct netlink_
 			NL_SET_ERR_MSG_FMT_MOD(extack,
 					       "SA %u not supported, the card's table holds %u",
 					       ipsec->sas.max + 1, ipsec->sas.max);
+		else
+			err = cordon_ipsec_no_memory(extack);
 		cordon_sa_free(&ipsec->blocks, sa);
 		mutex_unlock(&ipsec->lock);
-		return err == -ENOSPC ? err : -EAGAIN;
+		return err;
 	}
 
 	sa->cfg.handle = cpu_to_le32(sa->handle);
@@ -535,6 +562,55 @@ static const struct xfrmdev_ops cordon_ipsec_xfrmdev_ops = {
 	.xdo_dev_policy_free = cordon_policy_free,
 };
 
+static void restore_begin(struct cordon_ipsec_restore *restore)
+{
+	restore->sent = 0;
+	atomic_set(&restore->pending, 1);
+}
+
+/*
+ * RTNL is held, so no one else can reset a card that stops answering now. The reset ends commands
+ * under way with an error.
+ */
+static int restore_end(struct cordon_ipsec_restore *restore)
+{
+	struct cordon_dev *cdev = restore->cdev;
+
+	cordon_ipsec_restore_put(restore, 0);
+	while (!wait_for_completion_timeout(&restore->done, HZ / 20)) {
+		if (cordon_is_usable(cdev) && !cordon_cmd_is_late(cdev))
+			continue;
+		cordon_reset_now(cdev);
+		wait_for_completion(&restore->done);
+		return -EIO;
+	}
+
+	return 0;
+}
+
+/**
+ * cordon_ipsec_restore_get() - note a command that is about to be sent
+ * @restore: waits for it
+ *
+ * Context: process, RTNL; sleeps.
+ * Return: 0, -EIO if the card doesn't answer any more: the command must not be sent.
+ */
+int cordon_ipsec_restore_get(struct cordon_ipsec_restore *restore)
+{
+	int err;
+
+	if (restore->sent == CORDON_RESTORE_ROUND) {
+		err = restore_end(restore);
+		restore_begin(restore);
+		if (err)
+			return err;
+	}
+	restore->sent++;
+	atomic_inc(&restore->pending);
+
+	return 0;
+}
+
 static void sa_restored(void *ctx, const struct cordon_cmd_result *res)
 {
 	struct cordon_sa *sa = ctx;
@@ -543,7 +619,7 @@ static void sa_restored(void *ctx, const struct cordon_cmd_result *res)
 	int err = res->status == CORDON_CMD_STATUS_EXISTS ? 0 : res->error;
 
 	if (err)
-		sa->on_card = is_doubtful(err);
+		WRITE_ONCE(sa->on_card, is_doubtful(err));
 	cordon_ipsec_restore_put(sa->restore, err);
 }
 
@@ -554,7 +630,7 @@ static int restore_sas(struct cordon_ipsec *ipsec, struct cordon_ipsec_restore *
 	int err;
 
 	xa_for_each(&ipsec->sas.xa, index, sa)
-		sa->on_card = false;
+		WRITE_ONCE(sa->on_card, false);
 
 	xa_for_each(&ipsec->sas.xa, index, sa) {
 		if (READ_ONCE(sa->dead))
@@ -562,13 +638,16 @@ static int restore_sas(struct cordon_ipsec *ipsec, struct cordon_ipsec_restore *
 		if (cordon_sa_has_next_hop(sa))
 			cordon_nexthop_resolve(ipsec, sa);
 
+		err = cordon_ipsec_restore_get(restore);
+		if (err)
+			return err;
+
 		sa->restore = restore;
-		sa->on_card = true;
-		cordon_ipsec_restore_get(restore);
+		WRITE_ONCE(sa->on_card, true);
 		err = cordon_cmd_post(ipsec->cdev, CORDON_CMD_SA_ADD, &sa->cfg, sizeof(sa->cfg),
 				      NULL, 0, NULL, sa_restored, sa);
 		if (err) {
-			sa->on_card = false;
+			WRITE_ONCE(sa->on_card, false);
 			cordon_ipsec_restore_put(restore, err);
 			return err;
 		}
@@ -578,43 +657,66 @@ static int restore_sas(struct cordon_ipsec *ipsec, struct cordon_ipsec_restore *
 	return 0;
 }
 
+static int restore_all(struct cordon_ipsec *ipsec, struct cordon_ipsec_restore *restore,
+		       int (*send)(struct cordon_ipsec *ipsec,
+				   struct cordon_ipsec_restore *restore))
+{
+	int err, end_err;
+
+	restore->cdev = ipsec->cdev;
+	init_completion(&restore->done);
+	restore_begin(restore);
+	err = send(ipsec, restore);
+	/* Also after an error: what was sent refers to @restore. */
+	end_err = restore_end(restore);
+
+	return err ?: end_err;
+}
+
 /**
  * cordon_ipsec_restore() - give the card its policies and SAs again
  * @cdev: device, just enabled after a reset that made it forget them
  *
  * The state blocks are where they were: numbers and windows go on.
  *
- * Context: process.
- * Return: 0, -errno if the commands couldn't be sent.
+ * Context: process, RTNL.
+ * Return: 0, also if there are SAs that the card didn't take; -EIO if it stopped answering or there
+ * are such policies, else the -errno why the commands couldn't be sent. After an error the card
+ * must be reset before it may receive.
  */
 int cordon_ipsec_restore(struct cordon_dev *cdev)
 {
 	struct cordon_ipsec *ipsec = cdev->ipsec;
-	struct cordon_ipsec_restore restore = { .pending = ATOMIC_INIT(1) };
+	struct cordon_ipsec_restore policies = {};
+	struct cordon_ipsec_restore sas = {};
 	unsigned int failed;
 	int err;
 
 	if (!ipsec)
 		return 0;
-	init_completion(&restore.done);
 
 	mutex_lock(&ipsec->lock);
 	drop_limbo(ipsec);
 	cordon_policy_drop_limbo(ipsec);
 
-	/* Policies first: until its SAs are there, what they protect is dropped. */
-	err = cordon_policy_restore(ipsec, &restore);
+	/*
+	 * Policies first, and all of them: without its SA a packet is dropped, without its policy
+	 * it's taken in clear.
+	 */
+	err = restore_all(ipsec, &policies, cordon_policy_restore);
+	failed = atomic_read(&policies.failed);
+	if (!err && failed) {
+		netdev_err(cdev->netdev, "%u policies weren't taken after the reset\n", failed);
+		err = -EIO;
+	}
 	if (!err)
-		err = restore_sas(ipsec, &restore);
-	cordon_ipsec_restore_put(&restore, 0);
-	wait_for_completion(&restore.done);
+		err = restore_all(ipsec, &sas, restore_sas);
 	mutex_unlock(&ipsec->lock);
 
-	failed = atomic_read(&restore.failed);
-	if (failed) {
+	failed = atomic_read(&sas.failed);
+	if (!err && failed) {
 		atomic64_add(failed, &ipsec->stats[CORDON_IPSEC_SA_LOST]);
-		netdev_err(cdev->netdev, "%u SAs or policies weren't taken after the reset\n",
-			   failed);
+		netdev_err(cdev->netdev, "%u SAs weren't taken after the reset\n", failed);
 	}
 
 	return err;
@@ -624,6 +726,7 @@ static const char stat_names[][ETH_GSTRING_LEN] = {
 	[CORDON_IPSEC_TX_DROP_SA_GONE] = "ipsec_tx_drop_sa_gone",
 	[CORDON_IPSEC_TX_DROP_LAYOUT] = "ipsec_tx_drop_layout",
 	[CORDON_IPSEC_TX_DROP_NOT_READY] = "ipsec_tx_drop_not_ready",
+	[CORDON_IPSEC_TX_DROP_ROUTE] = "ipsec_tx_drop_route",
 	[CORDON_IPSEC_TX_DROP_NO_MEMORY] = "ipsec_tx_drop_no_memory",
 	[CORDON_IPSEC_RX_DROP_SA_GONE] = "ipsec_rx_drop_sa_gone",
 	[CORDON_IPSEC_RX_DROP_NO_MEMORY] = "ipsec_rx_drop_no_memory",

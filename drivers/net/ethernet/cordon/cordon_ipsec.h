@@ -22,6 +22,8 @@
  * @CORDON_IPSEC_TX_DROP_LAYOUT: headers lie where a descriptor can't tell, or a packet that should
  *	have been segmented wasn't
  * @CORDON_IPSEC_TX_DROP_NOT_READY: packet mode, the card was restarting
+ * @CORDON_IPSEC_TX_DROP_ROUTE: packet mode, the packet would leave by another device, or another SA
+ *	is to be applied after this one
  * @CORDON_IPSEC_TX_DROP_NO_MEMORY: packet mode, no memory to note the SA at the packet
  * @CORDON_IPSEC_RX_DROP_SA_GONE: a decrypted packet's SA was deleted meanwhile
  * @CORDON_IPSEC_RX_DROP_NO_MEMORY: no memory to note the SA at the packet
@@ -35,6 +37,7 @@ enum cordon_ipsec_stat {
 	CORDON_IPSEC_TX_DROP_SA_GONE,
 	CORDON_IPSEC_TX_DROP_LAYOUT,
 	CORDON_IPSEC_TX_DROP_NOT_READY,
+	CORDON_IPSEC_TX_DROP_ROUTE,
 	CORDON_IPSEC_TX_DROP_NO_MEMORY,
 	CORDON_IPSEC_RX_DROP_SA_GONE,
 	CORDON_IPSEC_RX_DROP_NO_MEMORY,
@@ -101,20 +104,19 @@ struct cordon_ipsec {
 
 /**
  * struct cordon_ipsec_restore - waits for the commands of a restoration
+ * @cdev: device
+ * @sent: commands of this round
  * @pending: commands under way, and one for who waits
  * @failed: commands that failed
  * @done: none is under way
  */
 struct cordon_ipsec_restore {
+	struct cordon_dev *cdev;
+	unsigned int sent;
 	atomic_t pending;
 	atomic_t failed;
 	struct completion done;
 };
-
-static inline void cordon_ipsec_restore_get(struct cordon_ipsec_restore *restore)
-{
-	atomic_inc(&restore->pending);
-}
 
 static inline void cordon_ipsec_restore_put(struct cordon_ipsec_restore *restore, int error)
 {
@@ -135,6 +137,8 @@ void cordon_ipsec_stats_get(struct cordon_dev *cdev, u64 **data);
 /* cordon_ipsec.c */
 struct cordon_dev *cordon_ipsec_dev(const struct net_device *dev);
 struct cordon_sa *cordon_ipsec_sa(struct cordon_dev *cdev, const struct xfrm_state *x);
+int cordon_ipsec_restore_get(struct cordon_ipsec_restore *restore);
+int cordon_ipsec_no_memory(struct netlink_ext_ack *extack);
 int cordon_ipsec_errno(const struct cordon_cmd_result *res, struct netlink_ext_ack *extack);
 
 /* cordon_ipsec_check.c */

@@ -34,6 +34,37 @@ static bool has_plain_header(const struct sk_buff *skb)
 	}
 }
 
+/* Has the card got a crypto mode SA? If not, the stack's own crypto does it. */
+static bool is_on_card(const struct xfrm_state *x)
+{
+	struct net_device *dev = READ_ONCE(x->xso.real_dev) ?: READ_ONCE(x->xso.dev);
+	struct cordon_dev *cdev;
+	struct cordon_sa *sa;
+	bool ready;
+
+	cdev = dev ? cordon_ipsec_dev(dev) : NULL;
+	if (!cdev || !cordon_is_usable(cdev))
+		return false;
+
+	rcu_read_lock();
+	sa = cordon_ipsec_sa(cdev, x);
+	ready = sa && !READ_ONCE(sa->dead) && READ_ONCE(sa->on_card);
+	rcu_read_unlock();
+
+	return ready;
+}
+
+/*
+ * Some kernels ask in packet mode without having looked at the packet's way. By another device it
+ * would leave in clear, and a second SA would find a packet that isn't an ESP packet yet.
+ */
+static bool goes_to(const struct sk_buff *skb, const struct net_device *dev)
+{
+	struct dst_entry *dst = skb_dst(skb);
+
+	return dst_dev(xfrm_dst_path(dst)) == dev && !xfrm_dst_child(dst)->xfrm;
+}
+
 static bool note_sa(struct sk_buff *skb, struct xfrm_state *x)
 {
 	struct sec_path *sp;
@@ -67,7 +98,7 @@ bool cordon_ipsec_offload_ok(struct sk_buff *skb, struct xfrm_state *x)
 	bool alive;
 
 	if (x->xso.type != XFRM_DEV_OFFLOAD_PACKET)
-		return has_plain_header(skb);
+		return has_plain_header(skb) && is_on_card(x);
 
 	cdev = dev ? cordon_ipsec_dev(dev) : NULL;
 	if (!cdev)
@@ -84,6 +115,11 @@ bool cordon_ipsec_offload_ok(struct sk_buff *skb, struct xfrm_state *x)
 	rcu_read_unlock();
 	if (!alive) {
 		cordon_ipsec_count(cdev->ipsec, CORDON_IPSEC_TX_DROP_SA_GONE);
+		return false;
+	}
+
+	if (!goes_to(skb, dev)) {
+		cordon_ipsec_count(cdev->ipsec, CORDON_IPSEC_TX_DROP_ROUTE);
 		return false;
 	}
 

@@ -46,10 +46,9 @@ void cordon_nonsense(struct cordon_dev *cdev, const char *what)
 	cordon_reset_schedule(cdev);
 }
 
-static bool is_known_port(struct cordon_dev *cdev, const struct cordon_cap_port *cap, size_t len)
+static bool is_known_port(struct cordon_caps_port *port, const struct cordon_cap_port *cap,
+			  size_t len)
 {
-	struct cordon_caps_port *port = &cdev->port;
-
 	if (len < sizeof(*cap) || !cap->queue_pairs)
 		return false;
 	port->features = le32_to_cpu(cap->features);
@@ -57,14 +56,13 @@ static bool is_known_port(struct cordon_dev *cdev, const struct cordon_cap_port 
 	port->ring_log2 = clamp_t(u16, le16_to_cpu(cap->ring_log2), CORDON_RING_LOG2_MIN,
 				  CORDON_RING_LOG2_MAX);
 	port->mtu = clamp_t(u32, le32_to_cpu(cap->mtu), CORDON_MTU_MIN, CORDON_MTU_MAX);
-	port->addresses = min_t(u16, le16_to_cpu(cap->addresses), CORDON_ADDRESSES_MAX);
+	port->addresses = min_t(u32, le16_to_cpu(cap->addresses), CORDON_ADDRESSES_MAX);
 	return true;
 }
 
-static bool is_known_ipsec(struct cordon_dev *cdev, const struct cordon_cap_ipsec *cap, size_t len)
+static bool is_known_ipsec(struct cordon_caps_ipsec *ipsec, const struct cordon_cap_ipsec *cap,
+			   size_t len)
 {
-	struct cordon_caps_ipsec *ipsec = &cdev->ipsec_caps;
-
 	if (len < sizeof(*cap))
 		return false;
 	ipsec->sa_max = min_t(u32, le32_to_cpu(cap->sa_max), CORDON_HANDLE_INDEX);
@@ -78,18 +76,15 @@ static bool is_known_ipsec(struct cordon_dev *cdev, const struct cordon_cap_ipse
 	ipsec->key_bits = le32_to_cpu(cap->key_bits);
 	ipsec->icv_bytes = le32_to_cpu(cap->icv_bytes);
 	ipsec->families = le32_to_cpu(cap->families);
-	cdev->has_ipsec = ipsec->sa_max > 0;
 	return true;
 }
 
 /* Records that are longer than known are fine, shorter ones aren't, unknown ones are skipped. */
-static int parse_caps(struct cordon_dev *cdev, const u8 *data, size_t left)
+static int parse_caps(struct cordon_caps *caps, const u8 *data, size_t left)
 {
 	bool has_port = false;
 
-	cdev->has_ipsec = false;
-	memset(&cdev->port, 0, sizeof(cdev->port));
-	memset(&cdev->ipsec_caps, 0, sizeof(cdev->ipsec_caps));
+	memset(caps, 0, sizeof(*caps));
 	while (left) {
 		const struct cordon_cap *cap = (const void *)data;
 		bool known = true;
@@ -102,11 +97,11 @@ static int parse_caps(struct cordon_dev *cdev, const u8 *data, size_t left)
 			return -EPROTO;
 		switch (le16_to_cpu(cap->type)) {
 		case CORDON_CAP_PORT:
-			known = is_known_port(cdev, (const void *)cap, len);
+			known = is_known_port(&caps->port, (const void *)cap, len);
 			has_port = true;
 			break;
 		case CORDON_CAP_IPSEC:
-			known = is_known_ipsec(cdev, (const void *)cap, len);
+			known = is_known_ipsec(&caps->ipsec, (const void *)cap, len);
 			break;
 		default:
 			break;
@@ -119,7 +114,7 @@ static int parse_caps(struct cordon_dev *cdev, const u8 *data, size_t left)
 	return has_port ? 0 : -EPROTO;
 }
 
-static int query_caps(struct cordon_dev *cdev)
+static int query_caps(struct cordon_dev *cdev, struct cordon_caps *caps)
 {
 	struct cordon_cmd_result res;
 	u8 *data;
@@ -131,7 +126,7 @@ static int query_caps(struct cordon_dev *cdev)
 	err = cordon_cmd_exec(cdev, CORDON_CMD_QUERY_CAPS, NULL, 0, data, CORDON_CAPS_SIZE, NULL,
 			      &res);
 	if (!err)
-		err = parse_caps(cdev, data, res.out_len);
+		err = parse_caps(caps, data, res.out_len);
 	if (err)
 		dev_err(cdev->dev, "the card doesn't tell what it can do: %pe\n", ERR_PTR(err));
 	kfree(data);
@@ -172,11 +167,15 @@ static int disable_dev(struct cordon_dev *cdev)
  * cordon_reset_now() - make sure that the card touches no memory, now
  * @cdev: device; it is brought back by the reset that is scheduled
  *
+ * All commands under way have ended when this returns.
+ *
  * Context: RTNL.
  */
 void cordon_reset_now(struct cordon_dev *cdev)
 {
-	disable_dev(cdev);
+	/* Else that was done, and the device wasn't enabled since. */
+	if (test_bit(CORDON_DEV_ENABLED, &cdev->flags))
+		disable_dev(cdev);
 	cordon_reset_schedule(cdev);
 }
 
@@ -184,40 +183,38 @@ void cordon_reset_now(struct cordon_dev *cdev)
 static int reset_down(struct cordon_dev *cdev)
 {
 	struct cordon_priv *priv = netdev_priv(cdev->netdev);
+	int err;
 
 	ASSERT_RTNL();
 	atomic_inc(&cdev->resets);
 	netif_device_detach(cdev->netdev);
 	netif_carrier_off(cdev->netdev);
 	cordon_queue_suspend(priv);
+	err = disable_dev(cdev);
+	/* Not before: who asks for the counters holds their lock until his command has ended. */
 	cordon_netdev_keep_stats(priv);
-	return disable_dev(cdev);
+	return err;
 }
 
+/* What the driver goes by stays what it was at the start: tables have the size of it. */
 static int check_caps_kept(struct cordon_dev *cdev)
 {
-	struct cordon_caps_ipsec ipsec = cdev->ipsec_caps;
-	struct cordon_caps_port port = cdev->port;
-	bool has_ipsec = cdev->has_ipsec;
+	struct cordon_caps caps;
 	int err;
 
-	err = query_caps(cdev);
-	if (!err && has_ipsec == cdev->has_ipsec && !memcmp(&port, &cdev->port, sizeof(port)) &&
-	    !memcmp(&ipsec, &cdev->ipsec_caps, sizeof(ipsec)))
+	err = query_caps(cdev, &caps);
+	if (err)
+		return err;
+	if (!memcmp(&caps.port, &cdev->port, sizeof(caps.port)) &&
+	    !memcmp(&caps.ipsec, &cdev->ipsec_caps, sizeof(caps.ipsec)))
 		return 0;
-	if (!err) {
-		dev_err(cdev->dev, "after the reset the card can do other things than before\n");
-		err = -ENODEV;
-	}
-	cdev->port = port;
-	cdev->ipsec_caps = ipsec;
-	cdev->has_ipsec = has_ipsec;
-	return err;
+	dev_err(cdev->dev, "after the reset the card can do other things than before\n");
+	return -ENODEV;
 }
 
 /*
  * Bring everything back after a reset. Frames are taken only when SAs and policies are there again:
- * else clear text would get by.
+ * else clear text would get by. With an error the queues are down again, and the card has none.
  */
 static int reset_up(struct cordon_dev *cdev)
 {
@@ -230,22 +227,25 @@ static int reset_up(struct cordon_dev *cdev)
 	if (err)
 		return err;
 	err = check_caps_kept(cdev);
-	if (err)
-		return err;
-	err = cordon_netdev_enable_rx(priv, false);
+	if (!err)
+		err = cordon_netdev_enable_rx(priv, false);
 	if (!err)
 		err = cordon_netdev_sync(priv);
 	if (!err && running)
 		err = cordon_queue_resume(priv);
-	if (err)
-		return err;
-	err = cordon_ipsec_restore(cdev);
+	if (!err)
+		err = cordon_ipsec_restore(cdev);
 	if (!err && running)
 		err = cordon_netdev_enable_rx(priv, true);
 	if (err)
-		return err;
+		goto err_disable;
 	netif_device_attach(cdev->netdev);
 	return 0;
+
+err_disable:
+	cordon_queue_suspend(priv);
+	disable_dev(cdev);
+	return err;
 }
 
 static bool may_reset(struct cordon_dev *cdev)
@@ -265,6 +265,9 @@ static void cordon_reset_work(struct work_struct *work)
 	int err = 0;
 
 	rtnl_lock();
+	/* A reset that had to wait for the lock may have been overtaken by another. */
+	if (!test_bit(CORDON_DEV_FAILED, &cdev->flags))
+		goto out;
 	if (!may_reset(cdev)) {
 		netif_device_detach(cdev->netdev);
 		netif_carrier_off(cdev->netdev);
@@ -277,7 +280,6 @@ static void cordon_reset_work(struct work_struct *work)
 	if (!err)
 		err = reset_up(cdev);
 	if (err) {
-		cordon_queue_suspend(netdev_priv(cdev->netdev));
 		dev_err(cdev->dev, "reset failed: %pe\n", ERR_PTR(err));
 		cordon_reset_schedule(cdev);
 	} else {
@@ -301,6 +303,7 @@ static void cordon_health_work(struct work_struct *work)
 {
 	struct cordon_dev *cdev = container_of(to_delayed_work(work), struct cordon_dev,
 					       health_work);
+	int resets = atomic_read(&cdev->resets);
 
 	if (cordon_is_usable(cdev)) {
 		bool healthy = cordon_hw_is_healthy(cdev);
@@ -310,6 +313,9 @@ static void cordon_health_work(struct work_struct *work)
 			cordon_reset_schedule(cdev);
 			return;
 		}
+		/* A reset that began meanwhile is what was seen, if it isn't over already. */
+		if (!cordon_is_usable(cdev) || resets != atomic_read(&cdev->resets))
+			goto again;
 		if (!healthy)
 			cordon_nonsense(cdev, "the firmware stopped");
 		else if (cordon_cmd_is_late(cdev))
@@ -317,6 +323,7 @@ static void cordon_health_work(struct work_struct *work)
 		else
 			refresh_stats(cdev);
 	}
+again:
 	schedule_delayed_work(&cdev->health_work, CORDON_HEALTH_PERIOD);
 }
 
@@ -434,6 +441,7 @@ static int cordon_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	struct cordon_dev *cdev;
 	struct cordon_priv *priv;
+	struct cordon_caps caps;
 	int err;
 
 	err = enable_pci(pdev);
@@ -448,9 +456,12 @@ static int cordon_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = start_dev(cdev);
 	if (err)
 		goto err_free_devlink;
-	err = query_caps(cdev);
+	err = query_caps(cdev, &caps);
 	if (err)
 		goto err_stop_dev;
+	cdev->port = caps.port;
+	cdev->ipsec_caps = caps.ipsec;
+	cdev->has_ipsec = caps.ipsec.sa_max > 0;
 	err = cordon_netdev_alloc(cdev);
 	if (err)
 		goto err_stop_dev;
@@ -548,10 +559,11 @@ static void cordon_reset_done(struct pci_dev *pdev)
 	enable_work(&cdev->reset_work);
 	enable_delayed_work(&cdev->health_work);
 	schedule_delayed_work(&cdev->health_work, CORDON_HEALTH_PERIOD);
-	if (err) {
+	if (err)
 		dev_err(cdev->dev, "reset failed: %pe\n", ERR_PTR(err));
+	/* A reset that was called for while the work was disabled was lost. */
+	if (err || test_bit(CORDON_DEV_FAILED, &cdev->flags))
 		cordon_reset_schedule(cdev);
-	}
 }
 
 static const struct pci_error_handlers cordon_err_handlers = {

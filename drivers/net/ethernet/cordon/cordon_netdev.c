@@ -88,6 +88,9 @@ int cordon_netdev_enable_rx(struct cordon_priv *priv, bool enable)
 	mutex_lock(&priv->cdev->port_lock);
 	priv->rx_enabled = enable;
 	err = sync_port(priv);
+	/* A later change of the port must not bring what the caller was told he hasn't got. */
+	if (err)
+		priv->rx_enabled = false;
 	mutex_unlock(&priv->cdev->port_lock);
 	return err;
 }

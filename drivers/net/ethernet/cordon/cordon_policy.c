@@ -205,7 +205,7 @@ static int add_to_card(struct cordon_policy *policy, struct netlink_ext_ack *ext
 		return err;
 	}
 	if (err)
-		return -EAGAIN;
+		return cordon_ipsec_no_memory(extack);
 
 	policy->cfg.handle = cpu_to_le32(policy->handle);
 	policy->cfg.order = cpu_to_le64(ipsec->policy_order++);
@@ -249,7 +249,7 @@ int cordon_policy_add(struct xfrm_policy *xp, struct netlink_ext_ack *extack)
 
 	policy = kzalloc_obj(*policy);
 	if (!policy)
-		return -EAGAIN;
+		return cordon_ipsec_no_memory(extack);
 
 	policy->ipsec = cdev->ipsec;
 	refcount_set(&policy->refs, 1);
@@ -387,7 +387,7 @@ static void restored(void *ctx, const struct cordon_cmd_result *res)
  * @ipsec: IPsec offload
  * @restore: waits for the commands
  *
- * Context: process, under the lock of @ipsec.
+ * Context: process, under the lock of @ipsec, RTNL.
  * Return: 0, -errno if the commands couldn't be sent.
  */
 int cordon_policy_restore(struct cordon_ipsec *ipsec, struct cordon_ipsec_restore *restore)
@@ -397,7 +397,10 @@ int cordon_policy_restore(struct cordon_ipsec *ipsec, struct cordon_ipsec_restor
 	int err;
 
 	xa_for_each(&ipsec->policies.xa, index, policy) {
-		cordon_ipsec_restore_get(restore);
+		err = cordon_ipsec_restore_get(restore);
+		if (err)
+			return err;
+
 		err = cordon_cmd_post(ipsec->cdev, CORDON_CMD_POLICY_ADD, &policy->cfg,
 				      sizeof(policy->cfg), NULL, 0, NULL, restored, restore);
 		if (err) {

@@ -9,6 +9,10 @@
  *   reconfigure	other rings, another number of them
  *   suspend/resume	around a reset of the device: rings stay, the card forgets them
  *
+ * While queues_up is not set, the card has no queue pairs, or can't reach memory: only then may
+ * rings be freed or rewound. Whoever stops the queues sees to it, before he gives up RTNL, by
+ * destroying the pairs or by resetting the card.
+ *
  * Packets that were on their way to the card when a ring stops are dropped and counted as stopped.
  */
 
@@ -196,6 +200,13 @@ static void spread_rss(struct cordon_priv *priv)
 		priv->rss_table[i] = ethtool_rxfh_indir_default(i, priv->qp_cnt);
 }
 
+/* Did the card refuse the command, rather than perhaps do it and not answer? */
+static bool is_refusal(int err)
+{
+	return err != -ETIMEDOUT && err != -EIO && err != -ENODEV;
+}
+
+/* Have the card take all queue pairs into use. With an error it has none. */
 static int create_qps(struct cordon_priv *priv)
 {
 	unsigned int i;
@@ -204,7 +215,10 @@ static int create_qps(struct cordon_priv *priv)
 	for (i = 0; i < priv->qp_cnt; i++) {
 		err = create_qp(&priv->qps[i]);
 		if (err) {
-			destroy_qps(priv, i);
+			if (is_refusal(err))
+				destroy_qps(priv, i);
+			else
+				cordon_reset_now(priv->cdev);
 			return err;
 		}
 	}
@@ -217,7 +231,7 @@ static int create_qps(struct cordon_priv *priv)
 	return err;
 }
 
-/* Let NAPI and the stack at the queue pairs, which the card uses. */
+/* Let NAPI at the queue pairs, which the card uses. The stack's queues are woken by the caller. */
 static void start_napis(struct cordon_priv *priv)
 {
 	unsigned int i;
@@ -235,7 +249,6 @@ static void start_napis(struct cordon_priv *priv)
 		napi_schedule(&qp->napi);
 		local_bh_enable();
 	}
-	netif_tx_wake_all_queues(priv->cdev->netdev);
 	priv->queues_up = true;
 }
 
@@ -255,6 +268,8 @@ static void stop_napis(struct cordon_priv *priv)
 		page_pool_disable_direct_recycling(priv->qps[i].rx->pool);
 		bind_napi(&priv->qps[i], NULL);
 	}
+	/* A poll that has ended NAPI's turn may still look at its rings. */
+	synchronize_net();
 	/* NAPI can't wake a queue any more. */
 	netif_tx_disable(cdev->netdev);
 }
@@ -310,6 +325,7 @@ int cordon_queue_open(struct cordon_priv *priv)
 	err = cordon_netdev_enable_rx(priv, true);
 	if (err)
 		goto err_stop;
+	netif_tx_wake_all_queues(priv->cdev->netdev);
 	kfree(set);
 	return 0;
 
@@ -370,12 +386,16 @@ static int swap_sets(struct cordon_priv *priv, struct queue_set *set)
 	return err;
 }
 
-/* Bring the old rings back after a change that the card refused. */
-static void restore_rings(struct cordon_priv *priv)
+/* Bring the old rings back after a change that the card refused. If it fails, a reset will. */
+static int restore_rings(struct cordon_priv *priv)
 {
+	int err;
+
 	rewind_rings(priv);
-	if (create_qps(priv))
+	err = create_qps(priv);
+	if (err)
 		cordon_reset_schedule(priv->cdev);
+	return err;
 }
 
 /**
@@ -384,13 +404,13 @@ static void restore_rings(struct cordon_priv *priv)
  * @cfg: what they shall be, checked
  *
  * Context: RTNL.
- * Return: 0 or -errno; with an error all is as it was.
+ * Return: 0 or -errno; with an error all is as it was, or will be after a reset.
  */
 int cordon_queue_reconfigure(struct cordon_priv *priv, const struct cordon_queue_cfg *cfg)
 {
 	unsigned int old_cnt = priv->qp_cnt;
 	struct queue_set *set;
-	int err;
+	int err, lost = 0;
 
 	ASSERT_RTNL();
 	if (!netif_running(priv->cdev->netdev)) {
@@ -419,19 +439,23 @@ int cordon_queue_reconfigure(struct cordon_priv *priv, const struct cordon_queue
 		err = swap_sets(priv, set);
 	if (err) {
 		set_real_num_queues(priv, old_cnt);
-		restore_rings(priv);
+		lost = restore_rings(priv);
 	}
 	/* What is left in the set isn't used: the old rings, or new ones that the card refused. */
 	free_set(priv, set);
 	del_napis(priv, priv->qp_cnt, max(old_cnt, cfg->cnt));
+	if (lost)
+		return err;
 	start_napis(priv);
-	cordon_netdev_enable_rx(priv, true);
+	if (cordon_netdev_enable_rx(priv, true))
+		cordon_reset_schedule(priv->cdev);
+	netif_tx_wake_all_queues(priv->cdev->netdev);
 	return err;
 }
 
 /**
  * cordon_queue_suspend() - let go of the rings before the device is reset
- * @priv: network device
+ * @priv: network device; the caller resets the device right away
  *
  * Context: RTNL; the network device is detached.
  */
@@ -444,7 +468,7 @@ void cordon_queue_suspend(struct cordon_priv *priv)
 
 /**
  * cordon_queue_resume() - bring the queues back after the device was reset
- * @priv: network device; receiving is not switched on
+ * @priv: network device; receiving is not switched on, the stack's queues are not woken
  *
  * Context: RTNL; the network device is detached.
  * Return: 0 or -errno.

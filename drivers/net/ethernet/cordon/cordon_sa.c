@@ -127,13 +127,15 @@ int cordon_sa_blocks_init(struct cordon_sa_blocks *blocks, struct device *dev)
 }
 
 /**
- * cordon_sa_blocks_exit() - free the pools; all blocks are free
+ * cordon_sa_blocks_exit() - free the pools; all blocks are put
  * @blocks: blocks
  *
- * Context: process.
+ * Context: process, sleeps.
  */
 void cordon_sa_blocks_exit(struct cordon_sa_blocks *blocks)
 {
+	/* Blocks go back to their pool only when their last reader is done. */
+	rcu_barrier();
 	dma_pool_destroy(blocks->large);
 	dma_pool_destroy(blocks->small);
 }
@@ -181,6 +183,16 @@ static const struct cordon_sa *block_live_sa(const struct cordon_sa_block *block
 	return NULL;
 }
 
+/*
+ * May an SA go on with the block of one with the same key and SPI, but another address? Outbound it
+ * has to: a number that comes twice is an IV that comes twice (RFC 4106 3). Inbound a number must
+ * not be taken twice, but an SA whose block is still new has none that could be.
+ */
+static bool may_move(const struct cordon_sa_block *block, const struct cordon_sa *sa, bool moved)
+{
+	return moved || cordon_sa_is_out(sa) || cordon_sa_read(&block->state->packets);
+}
+
 static struct cordon_sa_block *block_find(struct cordon_sa_blocks *blocks,
 					  const struct cordon_sa *sa, bool moved)
 {
@@ -198,7 +210,7 @@ static struct cordon_sa_block *block_find(struct cordon_sa_blocks *blocks,
 			continue;
 		if (!has_same_key(&other->cfg, cfg))
 			continue;
-		if (has_same_daddr(&other->cfg, cfg) || moved)
+		if (has_same_daddr(&other->cfg, cfg) || may_move(block, sa, moved))
 			return block;
 	}
 
@@ -235,7 +247,7 @@ static struct cordon_sa_block *block_alloc(struct cordon_sa_blocks *blocks,
  * cordon_sa_block_get() - give an SA its state block
  * @blocks: blocks
  * @sa: SA, with @cfg filled in but for the block
- * @moved: the SA may be a copy of another one with other addresses
+ * @moved: the stack's SA was used already, so it may be a copy of one with other addresses
  *
  * The block of a live SA with the same key and SPI is shared and left as it is. A deleted SA is
  * never gone on with: who adds an SA anew wants new numbers.
@@ -261,6 +273,14 @@ int cordon_sa_block_get(struct cordon_sa_blocks *blocks, struct cordon_sa *sa, b
 	return 0;
 }
 
+static void block_free_rcu(struct rcu_head *rcu)
+{
+	struct cordon_sa_block *block = container_of(rcu, struct cordon_sa_block, rcu);
+
+	dma_pool_free(block->pool, block->state, block->dma);
+	kfree(block);
+}
+
 static void block_put(struct cordon_sa *sa)
 {
 	struct cordon_sa_block *block = sa->block;
@@ -270,8 +290,7 @@ static void block_put(struct cordon_sa *sa)
 		return;
 
 	hash_del(&block->node);
-	dma_pool_free(block->pool, block->state, block->dma);
-	kfree_rcu(block, rcu);
+	call_rcu(&block->rcu, block_free_rcu);
 }
 
 /**
@@ -355,6 +374,21 @@ struct cordon_sa *cordon_sa_alloc(void)
 }
 
 /**
+ * cordon_sa_wipe() - forget the key of an SA that is never sent to the card again
+ * @sa: SA, dead or not to be found
+ *
+ * Readers under RCU look at flags and addresses only, and keys of live SAs only are compared.
+ *
+ * Context: process, under the lock of struct cordon_ipsec.
+ */
+void cordon_sa_wipe(struct cordon_sa *sa)
+{
+	memzero_explicit(sa->cfg.key, sizeof(sa->cfg.key));
+	memzero_explicit(sa->cfg.auth_key, sizeof(sa->cfg.auth_key));
+	memzero_explicit(sa->cfg.salt, sizeof(sa->cfg.salt));
+}
+
+/**
  * cordon_sa_free() - wipe and free an SA that the card doesn't know any more
  * @blocks: blocks
  * @sa: SA, not to be found by its handle any more
@@ -366,10 +400,7 @@ void cordon_sa_free(struct cordon_sa_blocks *blocks, struct cordon_sa *sa)
 	if (sa->block)
 		block_put(sa);
 
-	/* Readers under RCU look at flags and addresses only, the key can go at once. */
-	memzero_explicit(sa->cfg.key, sizeof(sa->cfg.key));
-	memzero_explicit(sa->cfg.auth_key, sizeof(sa->cfg.auth_key));
-	memzero_explicit(sa->cfg.salt, sizeof(sa->cfg.salt));
+	cordon_sa_wipe(sa);
 	kfree_rcu(sa, rcu);
 }
 

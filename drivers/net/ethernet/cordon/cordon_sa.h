@@ -111,7 +111,8 @@ struct cordon_sa_block {
  * struct cordon_sa - an SA of the card
  * @handle: handle
  * @dead: takes no more packets, and its owner must not be touched through it any more
- * @on_card: the card knows it; under the lock of struct cordon_ipsec
+ * @on_card: the card may know it; written under the lock of struct cordon_ipsec, also read under
+ *	RCU
  * @owner: the stack's SA
  * @block: state block
  * @block_node: in the block's list
@@ -156,6 +157,7 @@ void cordon_sa_block_mark(struct cordon_sa_block *block, u64 number);
 u32 cordon_sa_block_bits(const struct cordon_sa_block *block, u64 number);
 
 struct cordon_sa *cordon_sa_alloc(void);
+void cordon_sa_wipe(struct cordon_sa *sa);
 void cordon_sa_free(struct cordon_sa_blocks *blocks, struct cordon_sa *sa);
 struct cordon_sa *cordon_sa_current(struct cordon_sa *sa);
 

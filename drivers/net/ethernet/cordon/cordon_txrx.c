@@ -181,6 +181,18 @@ static bool has_few_segments(struct sk_buff *skb)
 	return skb_shinfo(skb)->nr_frags < CORDON_TX_SEGMENTS_MAX || !skb_linearize(skb);
 }
 
+/* Stop the stack's queue if there is too little room. 0 if it is stopped now. */
+static int maybe_stop(struct cordon_queue_pair *qp)
+{
+	struct cordon_tx_ring *tx = qp->tx;
+	int going;
+
+	going = netif_txq_maybe_stop(tx->txq, tx_room(tx), CORDON_TX_SLOTS_MAX, CORDON_TX_WAKE);
+	if (!going)
+		u64_stats_inc(&qp->xmit_stats.stop);
+	return going;
+}
+
 /**
  * cordon_txrx_xmit() - send a packet
  * @skb: packet
@@ -196,15 +208,18 @@ netdev_tx_t cordon_txrx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	struct cordon_tx_ring *tx = qp->tx;
 	struct cordon_tx_accel accel = {};
 	unsigned int slots, len;
-	bool ext;
-
-	if (unlikely(tx_room(tx) < CORDON_TX_SLOTS_MAX)) {
-		netif_tx_stop_queue(tx->txq);
-		ring_doorbell(qp);
-		return NETDEV_TX_BUSY;
-	}
+	bool ext, ring;
 
 	u64_stats_update_begin(&qp->xmit_stats.syncp);
+	if (unlikely(tx_room(tx) < CORDON_TX_SLOTS_MAX)) {
+		ring_doorbell(qp);
+		/* It looks for room again after it has stopped the queue. */
+		if (!maybe_stop(qp)) {
+			u64_stats_update_end(&qp->xmit_stats.syncp);
+			return NETDEV_TX_BUSY;
+		}
+	}
+
 	if (unlikely(skb->len > CORDON_TX_LENGTH_MAX || !has_few_segments(skb)))
 		goto drop;
 	if (!cordon_ipsec_tx(qp->cdev, skb, &accel))
@@ -218,11 +233,17 @@ netdev_tx_t cordon_txrx_xmit(struct sk_buff *skb, struct net_device *netdev)
 	len = skb->len;
 	skb_tx_timestamp(skb);
 
-	/* From here on NAPI may free the packet; pairs with the acquire in clean_tx(). */
+	/*
+	 * BQL must know of the packet before NAPI takes a completion of it, which the card could
+	 * write at any time.
+	 */
+	ring = __netdev_tx_sent_queue(tx->txq, len, netdev_xmit_more());
+	/*
+	 * From here on NAPI may free the packet; pairs with the acquire in
+	 * is_tx_completion_sane().
+	 */
 	smp_store_release(&tx->prod, tx->prod + slots);
-	if (!netif_txq_maybe_stop(tx->txq, tx_room(tx), CORDON_TX_SLOTS_MAX, CORDON_TX_WAKE))
-		u64_stats_inc(&qp->xmit_stats.stop);
-	if (__netdev_tx_sent_queue(tx->txq, len, netdev_xmit_more()))
+	if (!maybe_stop(qp) || ring)
 		ring_doorbell(qp);
 	u64_stats_update_end(&qp->xmit_stats.syncp);
 	return NETDEV_TX_OK;
@@ -453,14 +474,23 @@ static bool clean_rx(struct cordon_queue_pair *qp, int budget, int *done)
 	return sane;
 }
 
-static bool is_completion_waiting(const struct cordon_queue_pair *qp)
+/* Are there completions at these consumer indices? */
+static bool is_completion_waiting(const struct cordon_tx_ring *tx, u32 tx_cons,
+				  const struct cordon_rx_ring *rx, u32 rx_cons)
 {
 	struct cordon_tx_completion tx_cqe;
 	struct cordon_rx_completion rx_cqe;
 
-	return cordon_ring_copy(&tx_cqe, qp->tx->cq, sizeof(tx_cqe), qp->tx->log2,
-				qp->tx->cq_cons) ||
-	       cordon_ring_copy(&rx_cqe, qp->rx->cq, sizeof(rx_cqe), qp->rx->log2, qp->rx->cons);
+	return cordon_ring_copy(&tx_cqe, tx->cq, sizeof(tx_cqe), tx->log2, tx_cons) ||
+	       cordon_ring_copy(&rx_cqe, rx->cq, sizeof(rx_cqe), rx->log2, rx_cons);
+}
+
+/* Too few buffers for a frame of any length: the card may drop them all and never interrupt. */
+static bool is_starved(const struct cordon_queue_pair *qp, const struct cordon_rx_ring *rx)
+{
+	u32 frame = READ_ONCE(qp->netdev->mtu) + VLAN_ETH_HLEN;
+
+	return rx->prod - rx->cons < DIV_ROUND_UP(frame, CORDON_RX_BUFFER_LEN);
 }
 
 /**
@@ -476,7 +506,9 @@ static bool is_completion_waiting(const struct cordon_queue_pair *qp)
 int cordon_txrx_poll(struct napi_struct *napi, int budget)
 {
 	struct cordon_queue_pair *qp = container_of(napi, struct cordon_queue_pair, napi);
+	struct cordon_tx_ring *tx = qp->tx;
 	struct cordon_rx_ring *rx = qp->rx;
+	u32 tx_cons, rx_cons, arm;
 	bool sane, full = true;
 	int done = 0;
 
@@ -494,13 +526,16 @@ int cordon_txrx_poll(struct napi_struct *napi, int budget)
 		full = refill(qp, rx);
 		cordon_hw_set_rx_prod(qp->cdev, qp->line, rx->prod);
 	}
-	/* Without a single buffer no interrupt would come any more. */
-	if (done == budget || (unlikely(!full) && rx->prod == rx->cons))
+	if (done == budget || (unlikely(!full) && is_starved(qp, rx)))
 		return budget;
 
+	/* Once NAPI's turn has ended, another poll may move the indices. */
+	tx_cons = tx->cq_cons;
+	rx_cons = rx->cons;
+	arm = ++qp->arm;
 	if (napi_complete_done(napi, done)) {
-		cordon_hw_arm(qp->cdev, qp->line, qp->tx->cq_cons, rx->cons, ++qp->arm);
-		if (is_completion_waiting(qp))
+		cordon_hw_arm(qp->cdev, qp->line, tx_cons, rx_cons, arm);
+		if (is_completion_waiting(tx, tx_cons, rx, rx_cons))
 			napi_schedule(napi);
 	}
 	return done;
