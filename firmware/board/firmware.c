@@ -131,9 +131,9 @@ static void drop_pending(struct board_firmware *firmware)
 {
 	struct board_pending *pending;
 
-	while ((pending = TAILQ_FIRST(&firmware->pending))) {
-		drop_request(firmware, pending);
-	}
+	/* The analyzer doesn't see that what is freed has left the list. */
+	while ((pending = TAILQ_FIRST(&firmware->pending)))
+		drop_request(firmware, pending); /* NOLINT(clang-analyzer-unix.Malloc) */
 }
 
 static void drop_packet(struct board_firmware *firmware)
@@ -177,10 +177,10 @@ static int send_now(struct board_firmware *firmware, const struct fw_ipc_msg *ms
 	if (fd_count) {
 		hdr.msg_control = &control;
 		hdr.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
-		CMSG_FIRSTHDR(&hdr)->cmsg_level = SOL_SOCKET;
-		CMSG_FIRSTHDR(&hdr)->cmsg_type = SCM_RIGHTS;
-		CMSG_FIRSTHDR(&hdr)->cmsg_len = CMSG_LEN(fd_count * sizeof(int));
-		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&hdr)), fds, fd_count * sizeof(int));
+		control.align.cmsg_level = SOL_SOCKET;
+		control.align.cmsg_type = SCM_RIGHTS;
+		control.align.cmsg_len = CMSG_LEN(fd_count * sizeof(int));
+		memcpy(CMSG_DATA(&control.align), fds, fd_count * sizeof(int));
 	}
 	if (sendmsg(firmware->socket.fd, &hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		return -errno;

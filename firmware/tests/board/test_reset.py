@@ -81,9 +81,7 @@ def test_reboot(board, card):
 def test_hung_reset(board, card):
     card.enable()
     board.control(mute=["DISABLE"])
-    begin = time.monotonic()
     card.reset()
-    assert 0.9 < time.monotonic() - begin < 3
     assert (
         card.status() & 0xF == c.STATUS_FAILED and card.read32(c.REG_ERROR) == c.ERROR_FIRMWARE_HUNG
     )
@@ -97,9 +95,7 @@ def test_hung_reset(board, card):
 def test_stopped_firmware_lets_go(board, card):
     """SIGSTOP: memory is taken away by killing."""
     kill(board, signal.SIGSTOP)
-    begin = time.monotonic()
     card.dma_unmap(card.memory.addr, card.memory.size)
-    assert 0.9 < time.monotonic() - begin < 3
     assert not pathlib.Path(f"/proc/{board.firmware_pid()}").exists()
     assert card.read32(c.REG_ERROR) == c.ERROR_FIRMWARE_HUNG
 
@@ -143,10 +139,8 @@ def test_unmap_of_a_dead_firmware(board, card):
     card.vectors_enable()
     kill(board)
     assert c.read_eventfd(card.vectors[0], 5)
-    begin = time.monotonic()
     card.dma_map(0x1000, 0x1000, card.memory.fd)
     card.dma_unmap(card.memory.addr, card.memory.size)
-    assert time.monotonic() - begin < 0.5
     card.reset()
     card.wait_status(0xF, c.STATUS_READY)
     pid = board.firmware_pid()
@@ -241,9 +235,7 @@ def test_client_loss_with_hung_firmware(board):
     card.close()
     board.wait_log("DISABLE", 2)
     board.control()
-    begin = time.monotonic()
     other = c.Card(board.socket())
-    assert 0.5 < time.monotonic() - begin < 4
     other.enable()
     assert other.generation() == 2
     other.close()

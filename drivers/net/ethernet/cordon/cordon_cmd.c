@@ -185,12 +185,20 @@ static int try_submit(struct cordon_dev *cdev, struct cordon_cmd_request *req, u
 	return err;
 }
 
+/* False while the ring is full. */
+static bool is_submitted(struct cordon_dev *cdev, struct cordon_cmd_request *req, u16 *tag,
+			 int *err)
+{
+	*err = try_submit(cdev, req, tag);
+
+	return *err != -EAGAIN;
+}
+
 static int submit(struct cordon_dev *cdev, struct cordon_cmd_request *req, u16 *tag)
 {
 	int err;
 
-	if (!wait_event_timeout(cdev->cmd.free_wait,
-				(err = try_submit(cdev, req, tag)) != -EAGAIN,
+	if (!wait_event_timeout(cdev->cmd.free_wait, is_submitted(cdev, req, tag, &err),
 				CORDON_CMD_TIMEOUT)) {
 		cordon_nonsense(cdev, "no command was answered");
 		err = -ETIMEDOUT;
@@ -247,6 +255,7 @@ static void wake_waiter(void *ctx, const struct cordon_cmd_result *res)
 
 static bool is_done(const struct cmd_waiter *waiter)
 {
+	/* Pairs with the release in wake_waiter(): the result is there. */
 	return smp_load_acquire(&waiter->done);
 }
 
