@@ -449,13 +449,11 @@ static void acknowledged(struct board_firmware *firmware, const struct board_pen
 
 static void take_ack(struct board_firmware *firmware, const struct fw_ipc_msg *msg)
 {
-	struct board_pending *pending;
+	struct board_pending *pending = TAILQ_FIRST(&firmware->pending);
 	int error = msg->error <= 0 && msg->error > -4096 ? msg->error : -EIO;
 
-	TAILQ_FOREACH(pending, &firmware->pending, next)
-		if (pending->seq == msg->seq)
-			break;
-	if (!pending) {
+	/* In order, or an answer to a later request would pass for progress of this one. */
+	if (!pending || pending->seq != msg->seq) {
 		board_log(BOARD_LOG_ERROR, "%s: firmware answers what wasn't asked",
 			  name_of(firmware));
 		board_firmware_kill(firmware, CORDON_ERROR_FIRMWARE_DIED);

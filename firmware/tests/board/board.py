@@ -9,6 +9,8 @@ import signal
 import subprocess
 import time
 
+import client
+
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("BUILD", HERE.parent.parent.parent / "build"))
 CORDOND = pathlib.Path(os.environ.get("CORDOND", BUILD / "firmware" / "cordond"))
@@ -53,7 +55,7 @@ class Board:
             return []
         return [entry for entry in map(json.loads, lines) if not types or entry["type"] in types]
 
-    def wait_log(self, kind, count=1, timeout=5.0):
+    def wait_log(self, kind, count=1, timeout=client.PATIENCE):
         """Waits until so many messages of a type were logged, returns them."""
         end = time.monotonic() + timeout
         while len(self.log(kind)) < count:

@@ -29,6 +29,9 @@ import struct
 import threading
 import time
 
+# Seconds until what must come counts as lost; no measure of how fast it should.
+PATIENCE = 20.0
+
 VERSION = 1
 DMA_MAP = 2
 DMA_UNMAP = 3
@@ -136,7 +139,7 @@ def refused(number):
         raise AssertionError(f"not refused, {errno.errorcode[number]} was expected")
 
 
-def wait_for(what, timeout=5.0, step=0.002):
+def wait_for(what, timeout=PATIENCE, step=0.002):
     """Polls what() until it returns something true, and returns that."""
     end = time.monotonic() + timeout
     while True:
@@ -394,7 +397,7 @@ class Device(Connection):
         """Starts of the firmware."""
         return self.status() >> 16
 
-    def wait_status(self, bits, value, timeout=5.0):
+    def wait_status(self, bits, value, timeout=PATIENCE):
         """Waits until the status register's bits have the value."""
         wait_for(lambda: self.status() & bits == value, timeout, 0.005)
 
@@ -474,7 +477,7 @@ class Card(Device):
         self.cmd_done = {}
         self.scratch = None
 
-    def enable(self, cmd_log2=6, event_log2=6, timeout=5.0):
+    def enable(self, cmd_log2=6, event_log2=6, timeout=PATIENCE):
         """Resets the function, then gives it its command and event rings."""
         self.write32(REG_CONTROL, CONTROL_RESET)
         self.wait_status(STATUS_RESETTING | STATUS_READY, STATUS_READY, timeout)
@@ -513,7 +516,7 @@ class Card(Device):
             self.ring(0, 2, self.cmd_cq.cons)
             self.cmd_done[fields[0]] = Completion(*fields)
 
-    def command_wait(self, tag, timeout=5.0):
+    def command_wait(self, tag, timeout=PATIENCE):
         """Waits for the completion with a tag."""
 
         def look():
@@ -524,7 +527,7 @@ class Card(Device):
         del self.cmd_done[tag]
         return completion
 
-    def command(self, opcode, data=b"", out_len=0, args=(), timeout=5.0):
+    def command(self, opcode, data=b"", out_len=0, args=(), timeout=PATIENCE):
         """Runs a command: (completion, output)."""
         args = tuple(args) + (0,) * (4 - len(args))
         out_at = (len(data) + 63) // 64 * 64
@@ -543,7 +546,7 @@ class Card(Device):
         completion = self.command_wait(tag, timeout)
         return completion, self.scratch.read(completion.out_len, out_at)
 
-    def execute(self, opcode, data=b"", out_len=0, args=(), timeout=5.0):
+    def execute(self, opcode, data=b"", out_len=0, args=(), timeout=PATIENCE):
         """Runs a command that must succeed: its output."""
         completion, output = self.command(opcode, data, out_len, args, timeout)
         if completion.status:
@@ -585,7 +588,7 @@ class Card(Device):
         self.ring(0, 3, self.event_ring.cons)
         return Event(fields[0], fields[2], fields[3])
 
-    def event_wait(self, wanted=None, timeout=5.0):
+    def event_wait(self, wanted=None, timeout=PATIENCE):
         """Next event (of a type); others before it are dropped."""
         end = time.monotonic() + timeout
         while True:
@@ -688,7 +691,7 @@ class QueuePair:
         self.card.submit(self.line, first, self.tx_prod)
         return first
 
-    def completion(self, timeout=5.0):
+    def completion(self, timeout=PATIENCE):
         """Waits for the next TX completion."""
         fields = wait_for(self.tx_cq.take, timeout, 0.0005)
         self.card.ring(self.line, 2, self.tx_cq.cons)
@@ -703,14 +706,14 @@ class QueuePair:
         self.tx_at = (at + len(data) + 63) // 64 * 64
         return self.tx_room.addr + at
 
-    def send(self, frame, flags=0, ext=None, timeout=5.0, split=(), **fields):
+    def send(self, frame, flags=0, ext=None, timeout=PATIENCE, split=(), **fields):
         """Sends a frame (cut at the offsets in split) and waits for its completion."""
         cuts = [0, *split, len(frame)]
         base = self.place(frame)
         self.post([(base + a, b - a) for a, b in zip(cuts, cuts[1:])], flags, ext, **fields)
         return self.completion(timeout)
 
-    def receive(self, timeout=5.0):
+    def receive(self, timeout=PATIENCE):
         """Waits for a packet; its buffers are posted again."""
         data, first = b"", None
         while True:

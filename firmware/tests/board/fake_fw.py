@@ -3,7 +3,7 @@
 """A firmware that does nothing but speak firmware/board/ipc.h, for tests of the board.
 
 It writes each message as a JSON line to $FAKE_FW_DIR/log, and looks into $FAKE_FW_DIR/control for
-what to do wrong: {"mute": [types not acknowledged], "error": {type: errno}, "die": [types],
+what to do wrong: {"mute": [types from which on nothing is acknowledged], "error": {type: errno}, "die": [types],
 "garbage": [types], "failed": [types],
 "slow": {type: seconds before it is acknowledged}, "choke": [types]: the eventfds of the wire block
 whoever writes to them}. A kick raises all vectors.
@@ -53,6 +53,7 @@ class Firmware:
         self.directory = directory
         self.sock = socket.socket(fileno=3)
         self.ports = {}
+        self.hung = False
         self.log_file = open(os.path.join(directory, "log"), "a", encoding="ascii")
 
     def control(self, key, name):
@@ -149,7 +150,8 @@ class Firmware:
             self.sock.send(b"garbage")
         if self.control("failed", name):
             self.send(10, number, 0, 4)
-        if seq and not self.control("mute", name):
+        self.hung = self.hung or bool(self.control("mute", name))
+        if seq and not self.hung:
             self.send(1, number, seq, -(self.control("error", name) or 0))
 
     def receive(self):

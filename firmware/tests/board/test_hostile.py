@@ -383,7 +383,7 @@ def test_irqs_reach_a_slow_firmware(board, card):
     card.enable()
     card.write32(c.REG_KICK, 0)
     for fd in card.vectors:
-        assert c.read_eventfd(fd, 5)
+        assert c.read_eventfd(fd, c.PATIENCE)
     for fd in junk:
         os.close(fd)
 

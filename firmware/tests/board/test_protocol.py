@@ -216,7 +216,7 @@ def test_kick_and_vectors(board, card):
     assert not board.log("KICK")
     card.write32(c.REG_KICK, 63)
     for fd in card.vectors:
-        assert c.read_eventfd(fd, 5) == 1
+        assert c.read_eventfd(fd, c.PATIENCE) == 1
 
 
 def test_msix_table(card):
@@ -442,7 +442,7 @@ def test_irqs_quadratic(board, card):
     card.enable()
     card.write32(c.REG_KICK, 0)
     for fd in fds:
-        assert c.read_eventfd(fd, 5) == 1
+        assert c.read_eventfd(fd, c.PATIENCE) == 1
     card.set_irqs(c.IRQ_MSIX, c.IRQ_EVENTFD | c.IRQ_TRIGGER, 3, 2)
     card.write32(c.REG_KICK, 0)
     for vector, fd in enumerate(fds):
@@ -462,7 +462,7 @@ def test_irqs_set_while_enabled_are_raised(board, card):
         c.read_eventfd(fd, 0)
     card.set_irqs(c.IRQ_MSIX, c.IRQ_EVENTFD | c.IRQ_TRIGGER, 0, 16, card.vectors[:16])
     for fd in card.vectors[:16]:
-        assert c.read_eventfd(fd, 5) == 1
+        assert c.read_eventfd(fd, c.PATIENCE) == 1
 
 
 def test_irqs_trigger_by_client(card):

@@ -60,7 +60,7 @@ def test_reset_keeps_maps_and_vectors(board, card):
             c.read_eventfd(fd, 0)
         card.write32(c.REG_KICK, 0)
         for fd in card.vectors:
-            assert c.read_eventfd(fd, 5) == 1
+            assert c.read_eventfd(fd, c.PATIENCE) == 1
     assert len(board.log("DMA_MAP")) == 1 and not board.log("DMA_CLEAR")
 
 
@@ -107,7 +107,7 @@ def test_firmware_dies(board, card, reset):
     for fd in card.vectors:
         c.read_eventfd(fd, 0)
     kill(board)
-    assert c.read_eventfd(card.vectors[0], 5)
+    assert c.read_eventfd(card.vectors[0], c.PATIENCE)
     assert (
         card.status() & 0xF == c.STATUS_FAILED and card.read32(c.REG_ERROR) == c.ERROR_FIRMWARE_DIED
     )
@@ -130,7 +130,7 @@ def test_firmware_dies(board, card, reset):
     card.enable()
     card.write32(c.REG_KICK, 0)
     for fd in card.vectors:
-        assert c.read_eventfd(fd, 5)
+        assert c.read_eventfd(fd, c.PATIENCE)
     pid = board.firmware_pid()
     assert [m["addr"] for m in board.log("DMA_MAP") if m["pid"] == pid] == [card.memory.addr]
 
@@ -138,7 +138,7 @@ def test_firmware_dies(board, card, reset):
 def test_unmap_of_a_dead_firmware(board, card):
     card.vectors_enable()
     kill(board)
-    assert c.read_eventfd(card.vectors[0], 5)
+    assert c.read_eventfd(card.vectors[0], c.PATIENCE)
     card.dma_map(0x1000, 0x1000, card.memory.fd)
     card.dma_unmap(card.memory.addr, card.memory.size)
     card.reset()
@@ -264,7 +264,7 @@ def test_group_shares_a_firmware(start):
         c.read_eventfd(card.vectors[0], 0)
     kill(board)
     for card in (first, second):
-        assert c.read_eventfd(card.vectors[0], 5)
+        assert c.read_eventfd(card.vectors[0], c.PATIENCE)
         assert card.status() & 0xF == c.STATUS_FAILED
     first.write32(c.REG_CONTROL, c.CONTROL_RESET)
     first.wait_status(0xF, c.STATUS_READY)

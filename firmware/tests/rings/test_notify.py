@@ -77,7 +77,7 @@ def test_moderation_by_time(cable):
     cable.rx.arm()
     start = time.monotonic()
     cable.tx.send(FRAME)
-    assert fired(cable.right, 1, 3) == 1
+    assert fired(cable.right, 1, client.PATIENCE) == 1
     assert time.monotonic() - start > 0.19
     assert fired(cable.right, 1) == 0
 
