@@ -11,7 +11,7 @@ import pytest
 TOP = Path(__file__).resolve().parents[1]
 DRIVER = TOP / "drivers/net/ethernet/cordon"
 BUILD = Path(os.environ.get("BUILD", TOP / "build"))
-PAGES = ("cordon.rst", "cordon-abi.rst", "design.rst")
+PAGES = ("cordon.rst", "cordon-abi.rst", "design.rst", "ipsec.rst")
 #: directives of the kernel's documentation, which docutils doesn't know
 KERNEL_DOC = re.compile(r"^\.\. kernel-doc:: (\S+)$", re.M)
 
