@@ -6,6 +6,7 @@ PYTHON	?= /usr/bin/python3
 KDIR	?= /lib/modules/$(shell uname -r)/build
 PREFIX	?= /usr/local
 T	?=
+FRAMES	?= 1000000
 LAB	:= $(PYTHON) tools/lab/lab
 KERNELS	:= 7.3 6.12
 export BUILD PYTHON
@@ -31,6 +32,9 @@ demo: setup firmware lab-modules ## two gateways with a strongSwan tunnel in pac
 
 check: setup firmware lab-modules ## all tests; T=... for some of them
 	@tools/check/check "$(T)"
+
+oracle: setup firmware lab-modules ## card against the kernel's software, FRAMES=1000000 frames; SEED=N repeats a run
+	@ORACLE_FRAMES=$(FRAMES) tools/check/check test_same_verdict
 
 lint: root ## every checker; no output is good
 	@tools/setup.sh build lint
@@ -66,4 +70,4 @@ install: firmware ## install the card and its manual page below PREFIX
 clean: ## delete what was built (the lab's root stays in its cache)
 	rm -rf $(BUILD)
 
-.PHONY: help setup demo check lint lint-prove intree firmware modules root lab-modules install clean
+.PHONY: help setup demo check oracle lint lint-prove intree firmware modules root lab-modules install clean

@@ -35,7 +35,13 @@ static bool layout_is_right(const struct fw_sa *sa, const struct fw_pkt *p)
 	/* The ICV doesn't cover the IP header. */
 	if (p->family == CORDON_FAMILY_INET && fw_csum_fold(fw_csum_add(ip, (size_t)(ip[0] & 15) * 4, 0)))
 		return false;
-	return esp_len(p) >= FW_ESP_LEN + sa->ops->iv_len + 2u + sa->cfg.icv_len;
+	return esp_len(p) >= FW_ESP_LEN;
+}
+
+/* Room for the trailer isn't asked for: what hasn't got it fails by its ICV, as in Linux. */
+static bool is_long_enough(const struct fw_sa *sa, const struct fw_pkt *p)
+{
+	return esp_len(p) >= FW_ESP_LEN + sa->ops->iv_len + (uint32_t)sa->cfg.icv_len;
 }
 
 static uint32_t cipher_len(const struct fw_pkt *p)
@@ -50,7 +56,7 @@ static void prepare_crypto(struct fw_pkt *p, struct fw_esp_burst *b)
 	uint64_t seq;
 
 	p->result = CORDON_RESULT_OK;
-	if (p->is_fragment || !layout_is_right(sa, p))
+	if (p->is_fragment || !layout_is_right(sa, p) || !is_long_enough(sa, p))
 		return;
 	if (le32toh(sa->cfg.flags) & CORDON_SA_ESN && !sa->state)
 		return;
@@ -60,9 +66,25 @@ static void prepare_crypto(struct fw_pkt *p, struct fw_esp_burst *b)
 	fw_esp_burst_add(b, p, seq, cipher_len(p))->restore = true;
 }
 
+static uint64_t number(const struct fw_pkt *p)
+{
+	return fw_replay_number(p->sa, fw_get_be32(fw_pkt_data(p) + p->esp + 4));
+}
+
+/*
+ * Is the packet refused by its number, as the window is before the burst that waits? Behind it the
+ * reason may be another one.
+ */
+static bool is_old(const struct fw_pkt *p)
+{
+	return !p->is_fragment && p->sa->state && layout_is_right(p->sa, p) &&
+	       fw_replay_check(p->sa, number(p)) != CORDON_RESULT_OK;
+}
+
 static void prepare_packet(struct fw_pkt *p, struct fw_esp_burst *b)
 {
 	struct fw_sa *sa = p->sa;
+	enum cordon_result result;
 	uint64_t seq;
 
 	if (p->is_fragment) {
@@ -77,13 +99,15 @@ static void prepare_packet(struct fw_pkt *p, struct fw_esp_burst *b)
 		fw_esp_drop(p, CORDON_RESULT_SA_STATE);
 		return;
 	}
-	seq = fw_replay_number(sa, fw_get_be32(fw_pkt_data(p) + p->esp + 4));
-	if (!fw_replay_check(sa, seq)) {
-		fw_esp_drop(p, CORDON_RESULT_REPLAY);
-		return;
-	}
-	if (fw_sa_expired(sa)) {
-		fw_esp_drop(p, CORDON_RESULT_SA_EXPIRED);
+	seq = number(p);
+	/* In this order Linux looks at a packet, and counts it. */
+	result = fw_replay_check(sa, seq);
+	if (result == CORDON_RESULT_OK && fw_sa_expired(sa))
+		result = CORDON_RESULT_SA_EXPIRED;
+	if (result == CORDON_RESULT_OK && !is_long_enough(sa, p))
+		result = CORDON_RESULT_BAD_TRAILER;
+	if (result != CORDON_RESULT_OK) {
+		fw_esp_drop(p, result);
 		return;
 	}
 	p->result = CORDON_RESULT_OK;
@@ -156,21 +180,21 @@ static enum cordon_result unwrap_transport(struct fw_pkt *p, const uint8_t *payl
 }
 
 /*
- * Bytes of the IP packet by its own header, 0 if it isn't whole. What follows is traffic flow
- * padding, RFC 4303 2.7.
+ * Bytes of the IP packet by its own header, which is there; 0 if the rest isn't. What follows is
+ * traffic flow padding, RFC 4303 2.7.
  */
 static uint32_t inner_len(const uint8_t *ip, uint32_t len, uint8_t family)
 {
 	uint32_t total;
 
 	if (family == CORDON_FAMILY_INET) {
-		if (len < FW_IPV4_LEN || ip[0] >> 4 != 4 || (ip[0] & 15) * 4u < FW_IPV4_LEN)
+		if (ip[0] >> 4 != 4 || (ip[0] & 15) * 4u < FW_IPV4_LEN)
 			return 0;
 		total = fw_get_be16(ip + 2);
 		if (total < (ip[0] & 15) * 4u)
 			return 0;
 	} else {
-		if (len < FW_IPV6_LEN || ip[0] >> 4 != 6)
+		if (ip[0] >> 4 != 6)
 			return 0;
 		total = FW_IPV6_LEN + (uint32_t)fw_get_be16(ip + 4);
 	}
@@ -188,7 +212,9 @@ static enum cordon_result unwrap_tunnel(struct fw_pkt *p, uint8_t *payload, uint
 	else if (next_header == FW_PROTO_IPV6)
 		family = CORDON_FAMILY_INET6;
 	else
-		return CORDON_RESULT_BAD_TRAILER;
+		return CORDON_RESULT_BAD_MODE;
+	if (len < (family == CORDON_FAMILY_INET ? FW_IPV4_LEN : FW_IPV6_LEN))
+		return CORDON_RESULT_BAD_MODE;
 	len = inner_len(payload, len, family);
 	if (!len)
 		return CORDON_RESULT_BAD_INNER;
@@ -204,13 +230,12 @@ static enum cordon_result unwrap_tunnel(struct fw_pkt *p, uint8_t *payload, uint
 static enum cordon_result unwrap(struct fw_pkt *p, const struct fw_crypto_op *op, uint64_t seq)
 {
 	struct fw_sa *sa = p->sa;
-	uint8_t pad_len = op->data[op->len - 2];
-	uint8_t next_header = op->data[op->len - 1];
-	enum cordon_result result;
+	enum cordon_result result = fw_replay_commit(sa, seq);
+	uint8_t pad_len, next_header;
 	uint32_t len;
 
-	if (!fw_replay_commit(sa, seq))
-		return CORDON_RESULT_REPLAY;
+	if (result != CORDON_RESULT_OK)
+		return result;
 	/* Packets of the same burst may have used up what was left. */
 	if (fw_sa_expired(sa))
 		return CORDON_RESULT_SA_EXPIRED;
@@ -218,10 +243,17 @@ static enum cordon_result unwrap(struct fw_pkt *p, const struct fw_crypto_op *op
 	 * What the padding holds isn't looked at: the ICV vouches for it, and not everyone fills it
 	 * as RFC 4303 2.4 says.
 	 */
+	if (op->len < 2)
+		return CORDON_RESULT_BAD_TRAILER;
+	pad_len = op->data[op->len - 2];
+	next_header = op->data[op->len - 1];
 	if (pad_len + 2u > op->len)
 		return CORDON_RESULT_BAD_TRAILER;
 	if (next_header == FW_PROTO_NONE)
 		return CORDON_RESULT_DUMMY;
+	/* Linux takes no packet without a payload. */
+	if (pad_len + 2u == op->len)
+		return CORDON_RESULT_BAD_TRAILER;
 
 	/*
 	 * Counted where and as Linux does: before inner header and selector are judged, without ESP
@@ -241,10 +273,19 @@ static enum cordon_result unwrap(struct fw_pkt *p, const struct fw_crypto_op *op
 	return fw_selector_match(&sa->cfg.selector, p) ? CORDON_RESULT_OK : CORDON_RESULT_SELECTOR;
 }
 
+/*
+ * The window may have moved since the packet was prepared. What it would be refused for now, it is
+ * refused for: the same as if packets came one by one, whatever bursts they come in.
+ */
 static void finish_packet(struct fw_pkt *p, const struct fw_crypto_op *op, uint64_t seq)
 {
-	enum cordon_result result = op->ok ? unwrap(p, op, seq) : CORDON_RESULT_AUTH_FAILED;
+	uint64_t now = fw_replay_number(p->sa, (uint32_t)seq);
+	enum cordon_result result = CORDON_RESULT_AUTH_FAILED;
 
+	if (op->ok && now == seq)
+		result = unwrap(p, op, seq);
+	else if (fw_replay_check(p->sa, now) != CORDON_RESULT_OK)
+		result = fw_replay_check(p->sa, now);
 	if (result == CORDON_RESULT_OK)
 		p->flags |= CORDON_RX_SA_PACKET;
 	else
@@ -280,12 +321,15 @@ void fw_esp_in(struct fw_pkt **pkts, uint32_t count)
 		p = pkts[i];
 		if (b.count == FW_CRYPTO_BURST || (b.count && p->sa != b.pkts[0]->sa))
 			decrypt(&b);
-		if (!p->sa)
+		if (!p->sa) {
 			fw_esp_drop(p, CORDON_RESULT_SA_GONE);
-		else if (p->sa->cfg.offload == CORDON_OFFLOAD_CRYPTO)
+		} else if (p->sa->cfg.offload == CORDON_OFFLOAD_CRYPTO) {
 			prepare_crypto(p, &b);
-		else
+		} else {
+			if (b.count && is_old(p))
+				decrypt(&b);
 			prepare_packet(p, &b);
+		}
 	}
 	decrypt(&b);
 }

@@ -30,35 +30,36 @@ uint64_t fw_replay_number(const struct fw_sa *sa, uint32_t low)
 	return (uint64_t)high << 32 | low;
 }
 
-static bool check(const struct fw_sa *sa, uint64_t n, uint64_t top)
+static enum cordon_result check(const struct fw_sa *sa, uint64_t n, uint64_t top)
 {
 	uint32_t window = le32toh(sa->cfg.replay_window);
 
 	if (!window)
-		return true;
+		return CORDON_RESULT_OK;
 	/* RFC 4303 2.2: the first number is 1. */
 	if (!n)
-		return false;
+		return CORDON_RESULT_REPLAY_WINDOW;
 	if (n > top)
-		return true;
+		return CORDON_RESULT_OK;
 	if (top - n >= window)
-		return false;
-	return !(fw_state_bits(sa, n) >> n % 64 & 1);
+		return CORDON_RESULT_REPLAY_WINDOW;
+	return fw_state_bits(sa, n) >> n % 64 & 1 ? CORDON_RESULT_REPLAY : CORDON_RESULT_OK;
 }
 
-bool fw_replay_check(const struct fw_sa *sa, uint64_t n)
+enum cordon_result fw_replay_check(const struct fw_sa *sa, uint64_t n)
 {
 	return check(sa, n, fw_state_seq(sa));
 }
 
-bool fw_replay_commit(struct fw_sa *sa, uint64_t n)
+enum cordon_result fw_replay_commit(struct fw_sa *sa, uint64_t n)
 {
 	uint64_t top = fw_state_seq(sa);
+	enum cordon_result result = check(sa, n, top);
 	uint64_t words = 0;
 	uint64_t i;
 
-	if (!check(sa, n, top))
-		return false;
+	if (result != CORDON_RESULT_OK)
+		return result;
 	if (n > top) {
 		/*
 		 * The floor rises first. Killed behind this store, old bits stay where new numbers
@@ -74,7 +75,7 @@ bool fw_replay_commit(struct fw_sa *sa, uint64_t n)
 		fw_state_set_bits(sa, n, fw_state_bits(sa, n) | 1ull << n % 64);
 	}
 	fw_state_settle();
-	return true;
+	return CORDON_RESULT_OK;
 }
 
 void fw_replay_advance(struct fw_sa *sa, uint64_t n)

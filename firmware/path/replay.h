@@ -28,9 +28,10 @@ uint64_t fw_replay_number(const struct fw_sa *sa, uint32_t low);
  * @sa: IN SA with a state block
  * @n: number
  *
- * Return: true if it is ahead of the window, or inside and wasn't seen.
+ * Return: CORDON_RESULT_OK if it is ahead of the window, or inside and wasn't seen; else
+ * CORDON_RESULT_REPLAY or CORDON_RESULT_REPLAY_WINDOW.
  */
-bool fw_replay_check(const struct fw_sa *sa, uint64_t n);
+enum cordon_result fw_replay_check(const struct fw_sa *sa, uint64_t n);
 
 /**
  * fw_replay_commit() - accept the number of a packet that was verified
@@ -39,9 +40,10 @@ bool fw_replay_check(const struct fw_sa *sa, uint64_t n);
  *
  * Checks again: another packet of the same burst may have had the number.
  *
- * Return: true if it was accepted; the block says so before this returns.
+ * Return: CORDON_RESULT_OK if it was accepted, and the block says so before this returns; else as
+ * fw_replay_check().
  */
-bool fw_replay_commit(struct fw_sa *sa, uint64_t n);
+enum cordon_result fw_replay_commit(struct fw_sa *sa, uint64_t n);
 
 /**
  * fw_replay_advance() - keep the greatest number without a window (crypto mode with ESN)

@@ -178,22 +178,22 @@ static const struct in_row in_rows[] = {
 	{ "ICV", 2, INNER4 "01020204", 1, CORDON_RESULT_AUTH_FAILED, 0 },
 	{ "padding longer than the text", 2, INNER4 "0102ff04", 0, CORDON_RESULT_BAD_TRAILER, 0 },
 	{ "padding longer by one", 2, "000303" "04", 0, CORDON_RESULT_BAD_TRAILER, 0 },
-	{ "padding and nothing else", 2, "01020204", 0, CORDON_RESULT_BAD_INNER, 0 },
-	{ "TCP in a tunnel", 2, INNER4 "01020206", 0, CORDON_RESULT_BAD_TRAILER, 28 },
+	{ "padding and nothing else", 2, "01020204", 0, CORDON_RESULT_BAD_TRAILER, 0 },
+	{ "TCP in a tunnel", 2, INNER4 "01020206", 0, CORDON_RESULT_BAD_MODE, 28 },
 	{ "dummy", 2, "00112233445566778899aabb0102023b", 0, CORDON_RESULT_DUMMY, 0 },
 	{ "dummy in transport mode", 0, "0102023b", 0, CORDON_RESULT_DUMMY, 0 },
 	{ "IPv6 that says it is IPv4", 2, INNER6 "01020204", 0, CORDON_RESULT_BAD_INNER, 48 },
-	{ "IPv4 that says it is IPv6", 2, INNER4 "01020229", 0, CORDON_RESULT_BAD_INNER, 28 },
+	{ "IPv4 that says it is IPv6", 2, INNER4 "01020229", 0, CORDON_RESULT_BAD_MODE, 28 },
 	{ "inner packet cut short", 2, "4500001d000100004011" "0000" "0a000001" "0a000002" "0001000200080000" "01020204", 0,
 	  CORDON_RESULT_BAD_INNER, 28 },
 	{ "inner IPv6 cut short", 3, "6000000000093b40" "fd000000000000000000000000000001" "fd000000000000000000000000000002"
 	  "0001020304050607" "01020229", 0, CORDON_RESULT_BAD_INNER, 48 },
-	{ "inner header cut short", 2, "45000013000100004011" "0000" "0a000001" "0a0000" "01020304", 0, CORDON_RESULT_BAD_INNER, 0 },
+	{ "inner header cut short", 2, "45000013000100004011" "0000" "0a000001" "0a0000" "01020304", 0, CORDON_RESULT_BAD_MODE, 0 },
 	{ "inner header length below 20", 2, "4400001c000100004011" "0000" "0a000001" "0a000002" "0001000200080000" "01020204", 0,
 	  CORDON_RESULT_BAD_INNER, 28 },
 	{ "inner length below the header", 2, "46000017000100004011" "0000" "0a000001" "0a000002" "0001000200080000" "01020204", 0,
 	  CORDON_RESULT_BAD_INNER, 28 },
-	{ "transport without payload", 0, "01020206", 0, CORDON_RESULT_OK, 0 },
+	{ "transport without payload", 0, "01020206", 0, CORDON_RESULT_BAD_TRAILER, 0 },
 	{ "transport of ESP", 0, "000000010000000200000000" "01020232", 0, CORDON_RESULT_OK, 12 },
 };
 
@@ -264,6 +264,7 @@ static void test_in_bits(void **unused)
 
 static void test_in_layout(void **unused)
 {
+	enum cordon_result result;
 	uint8_t text[16];
 	struct fw_sa *sa;
 	unsigned int i, k;
@@ -284,7 +285,8 @@ static void test_in_layout(void **unused)
 			} else {
 				packet_put16(fw_pkt_data(pkt) + 18, pkt->len - 54);
 			}
-			check_eq("cut short", in(sa), k < 16 + 2 + 16 ? CORDON_RESULT_SA_MISMATCH : CORDON_RESULT_AUTH_FAILED);
+			result = k < 16 + 16 ? CORDON_RESULT_BAD_TRAILER : CORDON_RESULT_AUTH_FAILED;
+			check_eq("cut short", in(sa), k < 8 ? CORDON_RESULT_SA_MISMATCH : result);
 		}
 		/* Or it says more than there is. */
 		sa_seal(spec, pkt, 5, text, 16);

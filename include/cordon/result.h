@@ -33,8 +33,8 @@
  * @CORDON_RESULT_SA_MISS: RX, no SA for this SPI; such packets go up as they came, the count
  *	informs
  * @CORDON_RESULT_AUTH_FAILED: RX, the ICV is wrong
- * @CORDON_RESULT_REPLAY: RX, seen before or behind the window
- * @CORDON_RESULT_BAD_TRAILER: RX, padding or next header are wrong
+ * @CORDON_RESULT_REPLAY: RX, seen before
+ * @CORDON_RESULT_BAD_TRAILER: RX, no room for payload and trailer, or padding longer than both
  * @CORDON_RESULT_BAD_INNER: RX, the decrypted packet isn't a whole IP packet
  * @CORDON_RESULT_DUMMY: RX, next header 59: a dummy packet, discarded as RFC 4303 2.6 asks
  * @CORDON_RESULT_SELECTOR: RX, the decrypted packet doesn't match its SA's selector
@@ -45,6 +45,8 @@
  * @CORDON_RESULT_FRAGMENT: RX, a fragment of an ESP packet for a packet SA, not reassembled
  * @CORDON_RESULT_CRYPTO: the crypto engine failed
  * @CORDON_RESULT_STOPPED: TX, the queue pair was destroyed before the packet was sent
+ * @CORDON_RESULT_REPLAY_WINDOW: RX, behind the replay window, or number 0
+ * @CORDON_RESULT_BAD_MODE: RX, tunnel: the next header isn't IP, or there is no room for its header
  * @CORDON_RESULT_CNT: number of results, not a result
  */
 enum cordon_result {
@@ -80,6 +82,8 @@ enum cordon_result {
 	CORDON_RESULT_FRAGMENT = 32,
 	CORDON_RESULT_CRYPTO = 33,
 	CORDON_RESULT_STOPPED = 34,
+	CORDON_RESULT_REPLAY_WINDOW = 35,
+	CORDON_RESULT_BAD_MODE = 36,
 	CORDON_RESULT_CNT = 48,
 };
 

@@ -18,6 +18,7 @@ from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Raw
 
 GONE, EXPIRED, EXHAUSTED, NO_NEIGHBOUR, STATE, MISMATCH, MISS, AUTH_FAILED, REPLAY = range(16, 25)
+BAD_MODE = 36
 SELECTOR, POLICY_NONE, POLICY_TEMPLATE, POLICY_BLOCK, FRAGMENT = range(28, 33)
 RX = client.PORT_RX_ENABLE | client.PORT_PROMISCUOUS | client.PORT_RX_CSUM
 ETHER = Ether(src="02:00:00:00:00:02", dst="02:00:00:00:00:01")
@@ -301,7 +302,7 @@ def test_received_by_packet_sa(cable_of):
     assert receive_case(cable, good) == (None, [REPLAY])
     assert receive_case(cable, esp_frame(sa, plain, 4, 2)[:-1] + b"x") == (None, [AUTH_FAILED])
     assert receive_case(cable, esp_frame(sa, plain, 4, 2))[0].data[14:] == plain
-    assert receive_case(cable, esp_frame(sa, plain, 99, 3)) == (None, [25])
+    assert receive_case(cable, esp_frame(sa, plain, 99, 3)) == (None, [BAD_MODE])
     assert receive_case(cable, esp_frame(sa, plain[:50], 4, 4)) == (None, [26])
     assert receive_case(cable, esp_frame(sa, plain, 59, 5)) == (None, [27])
     other = bytes(IP(src="10.9.0.1", dst="10.2.0.1") / UDP())
@@ -317,7 +318,7 @@ def test_received_by_packet_sa(cable_of):
     far = esp_frame(sa, plain, 4, 10, dst="192.0.2.3")
     packet, reasons = receive_case(cable, far)
     assert packet.data == far and reasons == [MISS]
-    assert [sa.drops(n) for n in (REPLAY, AUTH_FAILED, 25, 26, 27, SELECTOR)] == [1] * 6
+    assert [sa.drops(n) for n in (REPLAY, AUTH_FAILED, BAD_MODE, 26, 27, SELECTOR)] == [1] * 6
     stats = cable.right.stats()
     drops = sum(stats["rx_drops"]) - stats["rx_drops"][MISS]
     assert stats["rx_wire_packets"] == stats["rx_packets"] + drops

@@ -45,6 +45,8 @@ const char *const cordon_result_names[CORDON_RESULT_CNT] = {
 	[CORDON_RESULT_FRAGMENT] = "fragment",
 	[CORDON_RESULT_CRYPTO] = "crypto",
 	[CORDON_RESULT_STOPPED] = "stopped",
+	[CORDON_RESULT_REPLAY_WINDOW] = "replay_window",
+	[CORDON_RESULT_BAD_MODE] = "bad_mode",
 };
 
 struct counter {
