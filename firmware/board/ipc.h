@@ -70,12 +70,13 @@ enum fw_ipc_wire {
  * @queue_pairs: queue pairs, 0 = no limit
  * @replay_window_max: packets, 0 = no limit
  * @no_features: CORDON_FEATURE_* and CORDON_PORT_* that the card doesn't have
- * @no_suites: mask of suites
+ * @no_ciphers: mask of enum cordon_cipher
+ * @no_auths: mask of enum cordon_auth
  * @no_modes: mask of modes
  * @no_offloads: mask of offloads
- * @no_key_bits: as in struct cordon_cap_ipsec
- * @no_icv_bytes: the same
- * @no_sa_flags: the same
+ * @no_key_bits: of AES ciphers: bit 0 = 128, bit 1 = 192, bit 2 = 256 bit keys
+ * @no_icv_bytes: bit n - 1: ICVs of n bytes
+ * @no_sa_flags: as in struct cordon_cap_ipsec
  * @no_families: the same
  */
 struct fw_ipc_limits {
@@ -84,7 +85,8 @@ struct fw_ipc_limits {
 	uint32_t queue_pairs;
 	uint32_t replay_window_max;
 	uint32_t no_features;
-	uint32_t no_suites;
+	uint32_t no_ciphers;
+	uint32_t no_auths;
 	uint32_t no_modes;
 	uint32_t no_offloads;
 	uint32_t no_key_bits;

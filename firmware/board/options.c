@@ -53,8 +53,24 @@ struct name {
 	uint32_t value;
 };
 
-static const struct name suites[] = {
-	{ "aes-gcm", 1u << CORDON_SUITE_AES_GCM },
+static const struct name ciphers[] = {
+	{ "null", 1u << CORDON_CIPHER_NULL },
+	{ "aes-cbc", 1u << CORDON_CIPHER_AES_CBC },
+	{ "aes-ctr", 1u << CORDON_CIPHER_AES_CTR },
+	{ "aes-gcm", 1u << CORDON_CIPHER_AES_GCM },
+	{ "aes-gmac", 1u << CORDON_CIPHER_AES_GMAC },
+	{ "aes-ccm", 1u << CORDON_CIPHER_AES_CCM },
+	{ "chacha20-poly1305", 1u << CORDON_CIPHER_CHACHA20_POLY1305 },
+	{ "all", ~0u },
+	{ 0 },
+};
+static const struct name auths[] = {
+	{ "hmac-sha1", 1u << CORDON_AUTH_HMAC_SHA1 },
+	{ "hmac-sha256", 1u << CORDON_AUTH_HMAC_SHA256 },
+	{ "hmac-sha384", 1u << CORDON_AUTH_HMAC_SHA384 },
+	{ "hmac-sha512", 1u << CORDON_AUTH_HMAC_SHA512 },
+	{ "aes-xcbc", 1u << CORDON_AUTH_AES_XCBC },
+	{ "aes-cmac", 1u << CORDON_AUTH_AES_CMAC },
 	{ "all", ~0u },
 	{ 0 },
 };
@@ -82,9 +98,11 @@ static const struct name key_bits[] = {
 	{ 0 },
 };
 static const struct name icvs[] = {
-	{ "8", 1u << 8 },
-	{ "12", 1u << 12 },
-	{ "16", 1u << 16 },
+	{ "8", 1u << 7 },
+	{ "12", 1u << 11 },
+	{ "16", 1u << 15 },
+	{ "24", 1u << 23 },
+	{ "32", 1u << 31 },
 	{ 0 },
 };
 static const struct name sa_flags[] = {
@@ -359,16 +377,18 @@ static bool parse_limit_value(struct board_port_options *port, int token, const 
 	case 3:
 		return parse_mask(features, value, &limits->no_features);
 	case 4:
-		return parse_mask(suites, value, &limits->no_suites);
+		return parse_mask(ciphers, value, &limits->no_ciphers);
 	case 5:
-		return parse_mask(modes, value, &limits->no_modes);
+		return parse_mask(auths, value, &limits->no_auths);
 	case 6:
-		return parse_mask(offloads, value, &limits->no_offloads);
+		return parse_mask(modes, value, &limits->no_modes);
 	case 7:
-		return parse_mask(key_bits, value, &limits->no_key_bits);
+		return parse_mask(offloads, value, &limits->no_offloads);
 	case 8:
-		return parse_mask(icvs, value, &limits->no_icv_bytes);
+		return parse_mask(key_bits, value, &limits->no_key_bits);
 	case 9:
+		return parse_mask(icvs, value, &limits->no_icv_bytes);
+	case 10:
 		return parse_mask(sa_flags, value, &limits->no_sa_flags);
 	default:
 		return parse_mask(families, value, &limits->no_families);
@@ -378,8 +398,8 @@ static bool parse_limit_value(struct board_port_options *port, int token, const 
 static void resolve_limit(struct argp_state *state, struct board_options *options, const char *arg)
 {
 	static char *const tokens[] = {
-		"sa-max", "policy-max", "replay-window-max", "no-feature", "no-suite", "no-mode",
-		"no-offload", "no-key-bits", "no-icv", "no-sa-flag", "no-family", NULL,
+		"sa-max", "policy-max", "replay-window-max", "no-feature", "no-cipher", "no-auth",
+		"no-mode", "no-offload", "no-key-bits", "no-icv", "no-sa-flag", "no-family", NULL,
 	};
 	const char *colon = strchr(arg, ':');
 	struct board_port_options *port;

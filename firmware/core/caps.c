@@ -8,6 +8,7 @@
 
 #include "core/caps.h"
 #include "core/port.h"
+#include "crypto/crypto.h"
 
 #define SA_MAX 65536u
 #define POLICY_MAX 16384u
@@ -23,8 +24,8 @@
 #define SA_FLAGS (CORDON_SA_ESN | CORDON_SA_ENCAP | CORDON_SA_NO_ECN | CORDON_SA_DECAP_DSCP | \
 		  CORDON_SA_NO_DSCP | CORDON_SA_NO_PMTU_DISC | CORDON_SA_SEQ_MAY_WRAP)
 
-#define KEY_BITS_128 0x1u
-#define KEY_BITS_256 0x4u
+/* Bit n - 1: n bytes. */
+#define AES_KEY_BYTES(bit) (1ull << (16 + 8 * (bit) - 1))
 
 #define BIT(n) (1u << (n))
 
@@ -47,33 +48,68 @@ static void port_init(struct cordon_cap_port *cap, const struct fw_ipc_limits *l
 	cap->addresses = htole16(FW_PORT_ADDRESSES_MAX);
 }
 
+static bool is_aes(unsigned int cipher)
+{
+	return cipher != CORDON_CIPHER_NULL && cipher != CORDON_CIPHER_CHACHA20_POLY1305;
+}
+
+/* An algorithm that has lost all of its key or ICV lengths isn't there. */
+static void take_away(struct cordon_algorithm *algorithm, bool gone, uint64_t keys, uint32_t icvs)
+{
+	uint64_t had_keys = le64toh(algorithm->key_bytes);
+	uint32_t had_icvs = le32toh(algorithm->icv_bytes);
+
+	algorithm->key_bytes = htole64(had_keys & ~keys);
+	algorithm->icv_bytes = htole32(had_icvs & ~icvs);
+	if (gone || (had_keys && !(had_keys & ~keys)) || (had_icvs && !(had_icvs & ~icvs)))
+		memset(algorithm, 0, sizeof(*algorithm));
+}
+
+/* Return: true if a suite is left. */
+static bool algorithms_init(struct cordon_cap_ipsec *cap, const struct fw_ipc_limits *limits)
+{
+	uint64_t aes_keys = 0;
+	bool auth = false;
+	bool any = false;
+	unsigned int i;
+
+	fw_crypto_limits(cap->ciphers, cap->auths);
+	for (i = 0; i < 3; i++)
+		if (limits->no_key_bits & BIT(i))
+			aes_keys |= AES_KEY_BYTES(i);
+	for (i = 0; i < CORDON_AUTH_CNT; i++) {
+		take_away(&cap->auths[i], limits->no_auths & BIT(i), 0, limits->no_icv_bytes);
+		auth |= cap->auths[i].present;
+	}
+	for (i = 0; i < CORDON_CIPHER_CNT; i++) {
+		take_away(&cap->ciphers[i], limits->no_ciphers & BIT(i), is_aes(i) ? aes_keys : 0,
+			  limits->no_icv_bytes);
+		any |= cap->ciphers[i].present && (cap->ciphers[i].icv_bytes || auth);
+	}
+	return any;
+}
+
 static void ipsec_init(struct cordon_cap_ipsec *cap, const struct fw_ipc_limits *limits)
 {
-	uint32_t suites = BIT(CORDON_SUITE_AES_GCM) & ~limits->no_suites;
 	uint32_t modes = (BIT(CORDON_MODE_TRANSPORT) | BIT(CORDON_MODE_TUNNEL)) & ~limits->no_modes;
 	uint32_t offloads = (BIT(CORDON_OFFLOAD_CRYPTO) | BIT(CORDON_OFFLOAD_PACKET)) &
 			    ~limits->no_offloads;
 	uint32_t families = (BIT(CORDON_FAMILY_INET) | BIT(CORDON_FAMILY_INET6)) &
 			    ~limits->no_families;
-	uint32_t keys = (KEY_BITS_128 | KEY_BITS_256) & ~limits->no_key_bits;
-	uint32_t icvs = BIT(16) & ~limits->no_icv_bytes;
 
 	memset(cap, 0, sizeof(*cap));
 	/* A card that lacks all of one of these does no IPsec. */
-	if (!suites || !modes || !offloads || !families || !keys || !icvs)
+	if (!modes || !offloads || !families || !algorithms_init(cap, limits))
 		return;
 	cap->cap.type = htole16(CORDON_CAP_IPSEC);
 	cap->cap.len = htole16(sizeof(*cap));
 	cap->sa_max = htole32(least(SA_MAX, limits->sa_max));
 	cap->policy_max = htole32(least(POLICY_MAX, limits->policy_max));
-	cap->suites = htole32(suites);
 	cap->modes = htole32(modes);
 	cap->offloads = htole32(offloads);
 	cap->sa_flags = htole32(SA_FLAGS & ~limits->no_sa_flags);
 	cap->replay_window_max = htole32(least(CORDON_REPLAY_WINDOW_MAX,
 					       limits->replay_window_max));
-	cap->key_bits = htole32(keys);
-	cap->icv_bytes = htole32(icvs);
 	cap->families = htole32(families);
 }
 

@@ -29,7 +29,7 @@ struct fw_crypto_key {
 	aes_gcm_enc_dec_t enc;
 	aes_gcm_enc_dec_t dec;
 	size_t icv_len;
-	uint8_t salt[FW_GCM_SALT_LEN];
+	uint8_t salt[FW_AEAD_SALT_MAX];
 };
 
 /* Made once before there are threads, only read behind that. */
@@ -51,21 +51,20 @@ int fw_ipsec_mb_init(void)
 	return 0;
 }
 
-static struct fw_crypto_key *gcm_key_alloc(const uint8_t *key, size_t key_len,
-					   const uint8_t *auth_key, size_t auth_key_len,
-					   const uint8_t *salt, size_t icv_len)
+static struct fw_crypto_key *gcm_key_alloc(const struct fw_crypto_ops *ops,
+					   const struct fw_crypto_secret *secret)
 {
+	const uint8_t *key = secret->key;
 	struct fw_crypto_key *k;
 
-	(void)auth_key;
-	if (!fw_gcm_lens_ok(key_len, auth_key_len, icv_len))
+	if (!fw_crypto_lens_ok(ops, secret))
 		return NULL;
 	k = aligned_alloc(_Alignof(struct fw_crypto_key), sizeof(*k));
 	if (!k)
 		return NULL;
 
 	memset(k, 0, sizeof(*k));
-	switch (key_len) {
+	switch (secret->key_len) {
 	case 16:
 		IMB_AES128_GCM_PRE(manager, key, &k->gcm);
 		k->enc = manager->gcm128_enc;
@@ -82,8 +81,8 @@ static struct fw_crypto_key *gcm_key_alloc(const uint8_t *key, size_t key_len,
 		k->dec = manager->gcm256_dec;
 		break;
 	}
-	k->icv_len = icv_len;
-	memcpy(k->salt, salt, FW_GCM_SALT_LEN);
+	k->icv_len = secret->icv_len;
+	memcpy(k->salt, secret->salt, sizeof(k->salt));
 	return k;
 }
 
@@ -98,12 +97,12 @@ static void gcm_key_free(struct fw_crypto_key *key)
 static void gcm_encrypt(const struct fw_crypto_key *key, struct fw_crypto_op *ops, uint32_t count)
 {
 	struct gcm_context_data ctx;
-	uint8_t nonce[FW_GCM_NONCE_LEN];
+	uint8_t nonce[FW_AEAD_NONCE_MAX];
 	uint32_t i;
 
-	memcpy(nonce, key->salt, FW_GCM_SALT_LEN);
+	memcpy(nonce, key->salt, sizeof(key->salt));
 	for (i = 0; i < count; i++) {
-		memcpy(nonce + FW_GCM_SALT_LEN, ops[i].iv, FW_GCM_IV_LEN);
+		memcpy(nonce + FW_AEAD_SALT_MAX, ops[i].iv, FW_AEAD_IV_LEN);
 		key->enc(&key->gcm, &ctx, ops[i].data, ops[i].data, ops[i].len, nonce, ops[i].aad,
 			 ops[i].aad_len, ops[i].icv, key->icv_len);
 		ops[i].ok = true;
@@ -114,13 +113,13 @@ static void gcm_encrypt(const struct fw_crypto_key *key, struct fw_crypto_op *op
 static void gcm_decrypt(const struct fw_crypto_key *key, struct fw_crypto_op *ops, uint32_t count)
 {
 	struct gcm_context_data ctx;
-	uint8_t nonce[FW_GCM_NONCE_LEN];
-	uint8_t icv[FW_GCM_ICV_MAX];
+	uint8_t nonce[FW_AEAD_NONCE_MAX];
+	uint8_t icv[FW_AEAD_ICV_MAX];
 	uint32_t i;
 
-	memcpy(nonce, key->salt, FW_GCM_SALT_LEN);
+	memcpy(nonce, key->salt, sizeof(key->salt));
 	for (i = 0; i < count; i++) {
-		memcpy(nonce + FW_GCM_SALT_LEN, ops[i].iv, FW_GCM_IV_LEN);
+		memcpy(nonce + FW_AEAD_SALT_MAX, ops[i].iv, FW_AEAD_IV_LEN);
 		key->dec(&key->gcm, &ctx, ops[i].data, ops[i].data, ops[i].len, nonce, ops[i].aad,
 			 ops[i].aad_len, icv, key->icv_len);
 		ops[i].ok = !CRYPTO_memcmp(icv, ops[i].icv, key->icv_len);
@@ -135,13 +134,14 @@ static void gcm_decrypt(const struct fw_crypto_key *key, struct fw_crypto_op *op
 }
 
 const struct fw_crypto_ops fw_ipsec_mb_gcm = {
-	.suite = CORDON_SUITE_AES_GCM,
+	.cipher = CORDON_CIPHER_AES_GCM,
+	.auth = CORDON_AUTH_NONE,
 	.name = "aes-gcm (ipsec-mb)",
-	.iv_len = FW_GCM_IV_LEN,
-	.salt_len = FW_GCM_SALT_LEN,
+	.iv_len = FW_AEAD_IV_LEN,
 	.block = 4,
 	.key_alloc = gcm_key_alloc,
 	.key_free = gcm_key_free,
+	.iv = fw_crypto_iv_number,
 	.encrypt = gcm_encrypt,
 	.decrypt = gcm_decrypt,
 };

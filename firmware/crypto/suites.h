@@ -7,15 +7,20 @@
 
 #include "crypto/crypto.h"
 
-#define FW_GCM_SALT_LEN 4
-#define FW_GCM_IV_LEN 8
-#define FW_GCM_NONCE_LEN 12
-#define FW_GCM_ICV_MAX 16
+#define FW_AEAD_IV_LEN 8
+#define FW_AEAD_ICV_MAX 16
+#define FW_AEAD_SALT_MAX 4
+#define FW_AEAD_NONCE_MAX 12
 
-/* AES-GCM for ESP, RFC 4106, by OpenSSL. */
-extern const struct fw_crypto_ops fw_openssl_gcm;
+/* Combined suites by OpenSSL: AES-GCM, AES-GMAC, AES-CCM, ChaCha20-Poly1305. */
+extern const struct fw_crypto_ops fw_openssl_aead[];
+extern const unsigned int fw_openssl_aead_cnt;
 
-/* The same by intel-ipsec-mb's single-buffer functions. */
+/* Ciphers with an authentication of its own, by OpenSSL: each with each. */
+extern const struct fw_crypto_ops fw_openssl_pair[];
+extern const unsigned int fw_openssl_pair_cnt;
+
+/* AES-GCM by intel-ipsec-mb's single-buffer functions. */
 extern const struct fw_crypto_ops fw_ipsec_mb_gcm;
 
 /**
@@ -26,18 +31,29 @@ extern const struct fw_crypto_ops fw_ipsec_mb_gcm;
 int fw_ipsec_mb_init(void);
 
 /**
- * fw_gcm_lens_ok() - key and ICV lengths that RFC 4106 knows
- * @key_len: bytes of the key
- * @auth_key_len: bytes of a key that a combined suite doesn't have
- * @icv_len: bytes of the ICV
+ * fw_crypto_lens_ok() - does a suite take keys and an ICV of such lengths
+ * @ops: suite
+ * @secret: keys
  *
- * Return: true if they are.
+ * Return: true if it does.
  */
-static inline bool fw_gcm_lens_ok(size_t key_len, size_t auth_key_len, size_t icv_len)
-{
-	return (key_len == 16 || key_len == 24 || key_len == 32) && !auth_key_len &&
-	       (icv_len == 8 || icv_len == 12 || icv_len == 16);
-}
+bool fw_crypto_lens_ok(const struct fw_crypto_ops *ops, const struct fw_crypto_secret *secret);
+
+/**
+ * fw_crypto_salt_len() - bytes of a cipher's salt
+ * @cipher: enum cordon_cipher
+ *
+ * Return: bytes.
+ */
+unsigned int fw_crypto_salt_len(uint8_t cipher);
+
+/**
+ * fw_crypto_iv_number() - the IV of counter modes: the number, most significant byte first
+ * @key: not used
+ * @seq: number
+ * @iv: 8 bytes
+ */
+void fw_crypto_iv_number(const struct fw_crypto_key *key, uint64_t seq, uint8_t *iv);
 
 /**
  * fw_crypto_selftest_suite() - known answers of one engine's suite

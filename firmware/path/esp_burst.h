@@ -43,7 +43,7 @@ static inline struct fw_crypto_op *fw_esp_burst_add(struct fw_esp_burst *b, stru
 	uint8_t *esp = fw_pkt_data(p) + p->esp;
 	uint8_t *aad = b->aad[b->count];
 
-	/* RFC 4106 5: SPI and sequence number, with ESN all 64 bits of it. */
+	/* RFC 4106 5 and its like: SPI and sequence number, with ESN all 64 bits of it. */
 	memcpy(aad, esp, 4);
 	if (le32toh(p->sa->cfg.flags) & CORDON_SA_ESN) {
 		fw_put_be64(aad + 4, seq);
@@ -53,6 +53,7 @@ static inline struct fw_crypto_op *fw_esp_burst_add(struct fw_esp_burst *b, stru
 		op->aad_len = 8;
 	}
 	op->aad = aad;
+	op->head = esp;
 	op->iv = esp + FW_ESP_LEN;
 	op->data = esp + FW_ESP_LEN + p->sa->ops->iv_len;
 	op->len = len;

@@ -56,7 +56,8 @@ static void prepare_crypto(struct fw_pkt *p, struct fw_esp_burst *b)
 	uint64_t seq;
 
 	p->result = CORDON_RESULT_OK;
-	if (p->is_fragment || !layout_is_right(sa, p) || !is_long_enough(sa, p))
+	if (p->is_fragment || !layout_is_right(sa, p) || !is_long_enough(sa, p) ||
+	    cipher_len(p) % sa->ops->block)
 		return;
 	if (le32toh(sa->cfg.flags) & CORDON_SA_ESN && !sa->state)
 		return;

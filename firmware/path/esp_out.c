@@ -246,7 +246,7 @@ static void build(struct fw_pkt *p, const struct shape *s, uint64_t seq)
 		write_udp(esp - FW_UDP_LEN, sa, s->total - s->ip_len);
 	memcpy(esp, &sa->cfg.spi, 4);
 	fw_put_be32(esp + 4, (uint32_t)seq);
-	fw_put_be64(esp + FW_ESP_LEN, seq);
+	sa->ops->iv(sa->crypto, seq, esp + FW_ESP_LEN);
 	write_trailer(payload + s->payload_len, s);
 
 	p->off = (uint32_t)(frame - p->buf);
@@ -374,7 +374,7 @@ void fw_esp_out_crypto(struct fw_pkt **pkts, const uint64_t *seqs, uint32_t coun
 			continue;
 		}
 		pkts[i]->result = CORDON_RESULT_OK;
-		fw_put_be64(fw_pkt_data(pkts[i]) + pkts[i]->esp + FW_ESP_LEN, seqs[i]);
+		sa->ops->iv(sa->crypto, seqs[i], fw_pkt_data(pkts[i]) + pkts[i]->esp + FW_ESP_LEN);
 		fw_esp_burst_add(&b, pkts[i], seqs[i],
 				 pkts[i]->len - pkts[i]->esp - FW_ESP_LEN - sa->ops->iv_len -
 					 sa->cfg.icv_len);

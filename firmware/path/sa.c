@@ -52,45 +52,64 @@ static uint16_t check_enum(uint8_t value, uint32_t mask, uint16_t param,
 			     31u - (uint64_t)__builtin_clz(mask));
 }
 
-static uint16_t check_key_len(const struct cordon_sa_cfg *cfg, uint32_t key_bits,
-			      struct cordon_cmd_completion *done)
+/* Is @len, in bytes, in @mask? The allowed range is told in bits. */
+static uint16_t check_length(uint8_t len, uint64_t mask, uint16_t param,
+			     struct cordon_cmd_completion *done)
 {
-	uint16_t status = CORDON_CMD_STATUS_UNSUPPORTED;
-	uint64_t min = 0;
-	uint64_t max = 0;
+	uint64_t min = mask ? 8 * ((uint64_t)__builtin_ctzll(mask) + 1) : 0;
+	uint64_t max = mask ? 8 * (64 - (uint64_t)__builtin_clzll(mask)) : 0;
+
+	if (len ? len <= 64 && mask & 1ull << (len - 1) : !mask)
+		return CORDON_CMD_STATUS_OK;
+	return fw_cfg_refuse(done, CORDON_CMD_STATUS_UNSUPPORTED, param, min, max);
+}
+
+static uint32_t present(const struct cordon_algorithm *algorithms, unsigned int count)
+{
+	uint32_t mask = 0;
 	unsigned int i;
 
-	for (i = 0; i < 3; i++) {
-		if (!(key_bits & 1u << i))
-			continue;
-		if (cfg->key_len == 16 + 8 * i)
-			status = CORDON_CMD_STATUS_OK;
-		max = 128 + 64 * i;
-		if (!min)
-			min = max;
-	}
-	if (status != CORDON_CMD_STATUS_OK)
-		return fw_cfg_refuse(done, status, CORDON_PARAM_KEY_LENGTH, min, max);
-	/* Combined suites have one key. */
-	if (cfg->auth_key_len)
-		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_KEY_LENGTH, 0,
-				     0);
+	for (i = 0; i < count; i++)
+		if (algorithms[i].present)
+			mask |= 1u << i;
+	return mask;
+}
+
+/* A cipher that authenticates goes with no other authentication, any other needs one. */
+static uint16_t check_auth(const struct cordon_sa_cfg *cfg, const struct cordon_cap_ipsec *caps,
+			   bool combined, struct cordon_cmd_completion *done)
+{
+	if (!combined)
+		return check_enum(cfg->auth, present(caps->auths, CORDON_AUTH_CNT),
+				  CORDON_PARAM_AUTH, done);
+	if (cfg->auth != CORDON_AUTH_NONE)
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_AUTH,
+				     CORDON_AUTH_NONE, CORDON_AUTH_NONE);
 	return CORDON_CMD_STATUS_OK;
 }
 
 static uint16_t check_suite(const struct cordon_sa_cfg *cfg, const struct cordon_cap_ipsec *caps,
 			    struct cordon_cmd_completion *done)
 {
-	uint16_t status = check_enum(cfg->suite, le32toh(caps->suites), CORDON_PARAM_SUITE, done);
+	uint16_t status = check_enum(cfg->cipher, present(caps->ciphers, CORDON_CIPHER_CNT),
+				     CORDON_PARAM_CIPHER, done);
+	const struct cordon_algorithm *cipher, *auth;
 
+	if (status)
+		return status;
+	cipher = &caps->ciphers[cfg->cipher];
+	status = check_auth(cfg, caps, cipher->icv_bytes, done);
+	if (status)
+		return status;
+	auth = &caps->auths[cfg->auth];
+	status = check_length(cfg->key_len, le64toh(cipher->key_bytes), CORDON_PARAM_KEY_LENGTH,
+			      done);
 	if (!status)
-		status = check_key_len(cfg, le32toh(caps->key_bits), done);
+		status = check_length(cfg->auth_key_len, le64toh(auth->key_bytes),
+				      CORDON_PARAM_KEY_LENGTH, done);
 	if (!status)
-		status = check_enum(cfg->icv_len, le32toh(caps->icv_bytes), CORDON_PARAM_ICV_LENGTH,
-				    done);
-	if (status && le16toh(done->param) == CORDON_PARAM_ICV_LENGTH)
-		return fw_cfg_refuse(done, status, CORDON_PARAM_ICV_LENGTH, le64toh(done->min) * 8,
-				     le64toh(done->max) * 8);
+		status = check_length(cfg->icv_len, le32toh(cipher->icv_bytes | auth->icv_bytes),
+				      CORDON_PARAM_ICV_LENGTH, done);
 	return status;
 }
 
@@ -141,7 +160,7 @@ static uint16_t check_kind(const struct cordon_sa_cfg *cfg, const struct cordon_
 	uint32_t flags = le32toh(caps->sa_flags);
 	uint16_t status;
 
-	if (cfg->reserved)
+	if (cfg->reserved[0] || cfg->reserved[1] || cfg->reserved[2])
 		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_RESERVED, 0, 0);
 	if ((le32toh(cfg->handle) & CORDON_HANDLE_INDEX) >= le32toh(caps->sa_max))
 		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_HANDLE, 0,
@@ -190,14 +209,21 @@ uint16_t fw_sa_check(const struct cordon_sa_cfg *cfg, const struct cordon_cap_ip
 
 int fw_sa_init(struct fw_sa *sa, const struct cordon_sa_cfg *cfg)
 {
-	const struct fw_crypto_ops *ops = fw_crypto_find(cfg->suite);
+	const struct fw_crypto_ops *ops = fw_crypto_find(cfg->cipher, cfg->auth);
+	const struct fw_crypto_secret secret = {
+		.key = cfg->key,
+		.key_len = cfg->key_len,
+		.auth_key = cfg->auth_key,
+		.auth_key_len = cfg->auth_key_len,
+		.salt = cfg->salt,
+		.icv_len = cfg->icv_len,
+	};
 
 	if (!ops)
 		return -EOPNOTSUPP;
 	if (cfg->key_len > sizeof(cfg->key) || cfg->auth_key_len > sizeof(cfg->auth_key))
 		return -EOPNOTSUPP;
-	sa->crypto = ops->key_alloc(cfg->key, cfg->key_len, cfg->auth_key, cfg->auth_key_len,
-				    cfg->salt, cfg->icv_len);
+	sa->crypto = ops->key_alloc(ops, &secret);
 	if (!sa->crypto)
 		return -ENOMEM;
 

@@ -7,11 +7,19 @@
 #include "tests/test.h"
 
 static const struct fw_crypto_ops *const engines[] = {
-	&fw_openssl_gcm,
+	&fw_openssl_aead[0],
 #ifdef HAVE_IPSEC_MB
 	&fw_ipsec_mb_gcm,
 #endif
 };
+
+static struct fw_crypto_key *key_make(const struct fw_crypto_ops *ops, const uint8_t *key, size_t key_len, size_t auth_key_len,
+				      const uint8_t *salt, size_t icv_len)
+{
+	const struct fw_crypto_secret secret = { key, key_len, key, auth_key_len, salt, icv_len };
+
+	return ops->key_alloc(ops, &secret);
+}
 
 static int start(void **unused)
 {
@@ -22,11 +30,13 @@ static int start(void **unused)
 static void test_find(void **unused)
 {
 	(void)unused;
-	assert_non_null(fw_crypto_find(CORDON_SUITE_AES_GCM));
-	assert_int_equal(fw_crypto_find(CORDON_SUITE_AES_GCM)->suite, CORDON_SUITE_AES_GCM);
-	assert_null(fw_crypto_find(0));
-	assert_null(fw_crypto_find(CORDON_SUITE_AES_GCM + 1));
-	assert_null(fw_crypto_find(255));
+	assert_non_null(fw_crypto_find(CORDON_CIPHER_AES_GCM, CORDON_AUTH_NONE));
+	assert_int_equal(fw_crypto_find(CORDON_CIPHER_AES_CBC, CORDON_AUTH_HMAC_SHA1)->auth, CORDON_AUTH_HMAC_SHA1);
+	assert_null(fw_crypto_find(CORDON_CIPHER_AES_GCM, CORDON_AUTH_HMAC_SHA1));
+	assert_null(fw_crypto_find(CORDON_CIPHER_AES_CBC, CORDON_AUTH_NONE));
+	assert_null(fw_crypto_find(0, 0));
+	assert_null(fw_crypto_find(255, 0));
+	assert_null(fw_crypto_find(CORDON_CIPHER_NULL, 255));
 	assert_int_equal(fw_crypto_selftest(), 0);
 }
 
@@ -100,7 +110,7 @@ static void test_rfc4106(void **unused)
 		 "61bc17d768fd9732", sealed);
 	test_hex("459018148f6cbe722fd04796562dfdb4", icv);
 	for (i = 0; i < ARRAY_CNT(engines); i++) {
-		k = engines[i]->key_alloc(key, 16, NULL, 0, key_salt, 16);
+		k = key_make(engines[i], key, 16, 0, key_salt, 16);
 		assert_non_null(k);
 		memcpy(data, plain_esp, sizeof(data));
 		engines[i]->encrypt(k, &op, 1);
@@ -133,7 +143,7 @@ static void test_lengths(void **unused)
 	(void)unused;
 	for (i = 0; i < ARRAY_CNT(engines); i++) {
 		for (j = 0; j < ARRAY_CNT(rows); j++) {
-			k = engines[i]->key_alloc(key, rows[j].key_len, key, rows[j].auth_key_len, salt, rows[j].icv_len);
+			k = key_make(engines[i], key, rows[j].key_len, rows[j].auth_key_len, key, rows[j].icv_len);
 			check(rows[j].desc, !!k == rows[j].ok);
 			engines[i]->key_free(k);
 		}
@@ -207,7 +217,7 @@ static void test_engines_agree(void **unused)
 		test_fill(key, sizeof(key));
 		burst_make(round);
 		for (e = 0; e < ENGINES; e++) {
-			keys[e] = engines[e]->key_alloc(key, 16 + 8 * (round % 3), NULL, 0, key, icv_len);
+			keys[e] = key_make(engines[e], key, 16 + 8 * (round % 3), 0, key, icv_len);
 			assert_non_null(keys[e]);
 			engines[e]->encrypt(keys[e], burst[e], FW_CRYPTO_BURST);
 		}

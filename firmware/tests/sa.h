@@ -91,7 +91,7 @@ static inline void sa_cfg(struct cordon_sa_cfg *cfg, const struct sa_spec *spec)
 	cfg->offload = spec->offload;
 	cfg->mode = spec->mode;
 	cfg->family = spec->family;
-	cfg->suite = CORDON_SUITE_AES_GCM;
+	cfg->cipher = CORDON_CIPHER_AES_GCM;
 	cfg->icv_len = spec->icv_len ? spec->icv_len : 16;
 	cfg->key_len = spec->key_len ? spec->key_len : 16;
 	cfg->replay_window = spec->window;

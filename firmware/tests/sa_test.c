@@ -6,14 +6,18 @@
 static const struct cordon_cap_ipsec caps = {
 	.sa_max = 1024,
 	.policy_max = 16,
-	.suites = 1u << CORDON_SUITE_AES_GCM,
 	.modes = 1u << CORDON_MODE_TRANSPORT | 1u << CORDON_MODE_TUNNEL,
 	.offloads = 1u << CORDON_OFFLOAD_CRYPTO | 1u << CORDON_OFFLOAD_PACKET,
 	.sa_flags = CORDON_SA_ESN | CORDON_SA_ENCAP | CORDON_SA_NO_ECN,
 	.replay_window_max = 4096,
-	.key_bits = 5,
-	.icv_bytes = 1u << 16,
 	.families = 1u << CORDON_FAMILY_INET | 1u << CORDON_FAMILY_INET6,
+	.ciphers = {
+		[CORDON_CIPHER_AES_CBC] = { .present = 1, .key_bytes = 1ull << 15 },
+		[CORDON_CIPHER_AES_GCM] = { .present = 1, .key_bytes = 1ull << 15 | 1ull << 31, .icv_bytes = 1u << 15, .salt_len = 4 },
+	},
+	.auths = {
+		[CORDON_AUTH_HMAC_SHA256] = { .present = 1, .key_bytes = ~0ull, .icv_bytes = 1u << 11 | 1u << 15 },
+	},
 };
 
 static const struct sa_spec out_spec = {
@@ -57,15 +61,18 @@ static const struct row rows[] = {
 	{ "mode BEET", FIELD(mode), CORDON_MODE_BEET, false, UNSUPPORTED, CORDON_PARAM_MODE, 1, 2 },
 	{ "mode 255", FIELD(mode), 255, false, UNSUPPORTED, CORDON_PARAM_MODE, 1, 2 },
 	{ "family 5", FIELD(family), 5, false, UNSUPPORTED, CORDON_PARAM_FAMILY, 4, 6 },
-	{ "suite 2", FIELD(suite), 2, false, UNSUPPORTED, CORDON_PARAM_SUITE, 1, 1 },
-	{ "suite 32", FIELD(suite), 33, false, UNSUPPORTED, CORDON_PARAM_SUITE, 1, 1 },
+	{ "no cipher", FIELD(cipher), 0, false, UNSUPPORTED, CORDON_PARAM_CIPHER, 2, 4 },
+	{ "cipher 3", FIELD(cipher), 3, false, UNSUPPORTED, CORDON_PARAM_CIPHER, 2, 4 },
+	{ "cipher 33", FIELD(cipher), 33, false, UNSUPPORTED, CORDON_PARAM_CIPHER, 2, 4 },
+	{ "cipher without authentication", FIELD(cipher), CORDON_CIPHER_AES_CBC, false, UNSUPPORTED, CORDON_PARAM_AUTH, 2, 2 },
+	{ "two authentications", FIELD(auth), CORDON_AUTH_HMAC_SHA256, false, INVALID, CORDON_PARAM_AUTH, 0, 0 },
 	{ "ICV of 12", FIELD(icv_len), 12, false, UNSUPPORTED, CORDON_PARAM_ICV_LENGTH, 128, 128 },
 	{ "ICV of 48", FIELD(icv_len), 48, false, UNSUPPORTED, CORDON_PARAM_ICV_LENGTH, 128, 128 },
 	{ "key of 32", FIELD(key_len), 32, false, GOOD, 0, 0, 0 },
 	{ "key of 24", FIELD(key_len), 24, false, UNSUPPORTED, CORDON_PARAM_KEY_LENGTH, 128, 256 },
 	{ "key of 20", FIELD(key_len), 20, false, UNSUPPORTED, CORDON_PARAM_KEY_LENGTH, 128, 256 },
 	{ "key of 255", FIELD(key_len), 255, false, UNSUPPORTED, CORDON_PARAM_KEY_LENGTH, 128, 256 },
-	{ "two keys", FIELD(auth_key_len), 20, false, INVALID, CORDON_PARAM_KEY_LENGTH, 0, 0 },
+	{ "two keys", FIELD(auth_key_len), 20, false, UNSUPPORTED, CORDON_PARAM_KEY_LENGTH, 0, 0 },
 	{ "no window", FIELD(replay_window), 0, true, GOOD, 0, 0, 0 },
 	{ "window too great", FIELD(replay_window), 4097, true, UNSUPPORTED, CORDON_PARAM_REPLAY_WINDOW, 0, 4096 },
 	{ "window far too great", FIELD(replay_window), UINT32_MAX, true, UNSUPPORTED, CORDON_PARAM_REPLAY_WINDOW, 0, 4096 },
@@ -142,12 +149,28 @@ static void test_check_together(void **unused)
 	check_eq("nothing is offered", done.param, CORDON_PARAM_OFFLOAD);
 	check_eq("nothing is offered", done.max, 0);
 	none.offloads = caps.offloads;
-	none.key_bits = 4;
+	none.ciphers[CORDON_CIPHER_AES_GCM].key_bytes = 1ull << 31;
 	check_eq("only 256 bits", fw_sa_check(&cfg, &none, &done), UNSUPPORTED);
 	check_eq("only 256 bits", done.min, 256);
-	none.key_bits = 0;
+	none.ciphers[CORDON_CIPHER_AES_GCM].key_bytes = 1ull << 23;
 	check_eq("no key length", fw_sa_check(&cfg, &none, &done), UNSUPPORTED);
-	check_eq("no key length", done.max, 0);
+	check_eq("no key length", done.max, 192);
+
+	sa_cfg(&cfg, &out_spec);
+	cfg.cipher = CORDON_CIPHER_AES_CBC;
+	cfg.auth = CORDON_AUTH_HMAC_SHA256;
+	check_eq("no authentication key", fw_sa_check(&cfg, &caps, &done), UNSUPPORTED);
+	check_eq("no authentication key", done.param, CORDON_PARAM_KEY_LENGTH);
+	check_eq("no authentication key", done.max, 512);
+	cfg.auth_key_len = 64;
+	check_eq("two algorithms", fw_sa_check(&cfg, &caps, &done), GOOD);
+	cfg.icv_len = 12;
+	check_eq("the shorter ICV", fw_sa_check(&cfg, &caps, &done), GOOD);
+	cfg.icv_len = 14;
+	check_eq("another ICV", fw_sa_check(&cfg, &caps, &done), UNSUPPORTED);
+	check_eq("another ICV", done.min, 96);
+	cfg.auth_key_len = 65;
+	check_eq("too long a key", fw_sa_check(&cfg, &caps, &done), UNSUPPORTED);
 }
 
 static void test_sizes(void **unused)
@@ -186,9 +209,9 @@ static void test_init(void **unused)
 	assert_null(sa.crypto);
 	fw_sa_exit(&sa);
 
-	cfg.suite = 9;
+	cfg.cipher = 9;
 	assert_int_equal(fw_sa_init(&sa, &cfg), -EOPNOTSUPP);
-	cfg.suite = CORDON_SUITE_AES_GCM;
+	cfg.cipher = CORDON_CIPHER_AES_GCM;
 	cfg.key_len = 65;
 	assert_int_equal(fw_sa_init(&sa, &cfg), -EOPNOTSUPP);
 	fw_sa_exit(&sa);

@@ -86,7 +86,7 @@ class Firmware:
             mac=body[16:22].hex(),
             name=body[22:54].split(b"\0")[0].decode(),
             path=body[54:162].split(b"\0")[0].decode(),
-            limits=struct.unpack_from("=12I", body, 164),
+            limits=struct.unpack_from("=13I", body, 164),
             fds=[os.readlink(f"/proc/self/fd/{fd}") for fd in fds],
         )
 

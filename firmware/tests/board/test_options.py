@@ -80,7 +80,7 @@ def test_help_and_version():
         ([PORT, "--limit=p0:sa-max=0"], "--limit"),
         ([PORT, "--limit=p0:sa-max"], "--limit"),
         ([PORT, "--limit=p0:speed=1"], "--limit"),
-        ([PORT, "--limit=p0:no-suite=rot13"], "--limit"),
+        ([PORT, "--limit=p0:no-cipher=rot13"], "--limit"),
         ([PORT, "--capture=p0"], "--capture"),
         ([PORT, "--capture=p1=/tmp/x"], "--capture"),
         ([PORT, "--capture=p0=/tmp/x", "--capture=p0=/tmp/y"], "--capture"),
@@ -118,7 +118,7 @@ def test_mac(start):
 def test_limits(start):
     board = start(
         "--limit=p0:sa-max=16,policy-max=0x20,replay-window-max=64",
-        "--limit=p0:no-suite=aes-gcm,no-mode=tunnel,no-mode=beet",
+        "--limit=p0:no-cipher=aes-gcm,no-auth=hmac-sha1,no-mode=tunnel,no-mode=beet",
         "--limit=p0:no-offload=crypto,no-key-bits=192,no-icv=8,no-icv=12",
         "--limit=p0:no-sa-flag=esn,no-family=inet6,no-feature=tso",
         options=",queues=3",
@@ -129,11 +129,12 @@ def test_limits(start):
         3,
         64,
         0x20000,
+        16,
         2,
         12,
         2,
         2,
-        0x1100,
+        0x880,
         1,
         64,
     ]

@@ -15,7 +15,7 @@ CRYPTO, PACKET = 1, 2
 TRANSPORT, TUNNEL = 1, 2
 ESN, ENCAP = 1, 2
 HOP_SRC, HOP_DST = b"\x02\0\0\0\0\x0a", b"\x02\0\0\0\0\x0b"
-SA_CFG = struct.Struct("<II4sIBBBBBBBBIHHQII16s16s6s6sBBH48s64s64s4sI")
+SA_CFG = struct.Struct("<II4sIBBBBBBBBIHHQII16s16s6s6sBBH48s64s64s4sB3s")
 SA_UPDATE = struct.Struct("<II6s6sBBH")
 SELECTOR = struct.Struct("<16s16sHHHHBBBBI")
 POLICY_CFG = struct.Struct("<IIQIBBBBI4sB7s16s16s48s")
@@ -51,10 +51,10 @@ class Sa:
         self.state = card.memory.alloc(size)
         self.state.write(struct.pack("<Q", seq))
         self.state.write(struct.pack("<4QHH", *limits, *map(socket.htons, ports)), 64)
-        self.cfg = SA_CFG.pack(handle, flags, struct.pack("!I", spi), reqid, direction, offload, mode, self.family, 1, 16,
+        self.cfg = SA_CFG.pack(handle, flags, struct.pack("!I", spi), reqid, direction, offload, mode, self.family, 4, 16,
                                len(key), 0, window, *map(socket.htons, ports), self.state.addr,
                                size if state_len is None else state_len, 0, self.saddr, self.daddr, HOP_DST, HOP_SRC,
-                               hop_valid, 64, 0, sel, key + bytes(64 - len(key)), bytes(64), salt, 0)
+                               hop_valid, 64, 0, sel, key + bytes(64 - len(key)), bytes(64), salt, 0, bytes(3))
 
     def add(self):
         """CORDON_CMD_SA_ADD that must succeed."""

@@ -23,22 +23,40 @@ def port_cap(card):
 
 
 def ipsec_cap(card):
-    return struct.unpack("<HHI10I", card.capabilities()[2])
+    """Fields, and what the card takes by cipher and by authentication: (mask of key bytes, mask of ICV bytes, salt)."""
+    data = card.capabilities()[2]
+    algorithms = [(keys, icvs, salt) if present else None
+                  for keys, icvs, present, salt in struct.iter_unpack("<QIBBxx", data[40:])]
+    return struct.unpack("<HHI8I", data[:40]), algorithms[:16], algorithms[16:]
+
+
+AES = 1 << 15 | 1 << 23 | 1 << 31
+ANY = (1 << 64) - 1
+CIPHERS = [None, (0, 0, 0), (AES, 0, 0), (AES, 0, 4), (AES, 1 << 7 | 1 << 11 | 1 << 15, 4), (AES, 1 << 15, 4),
+           (AES, 1 << 7 | 1 << 11 | 1 << 15, 3), (1 << 31, 1 << 15, 4)] + [None] * 8
+AUTHS = [None, (ANY, 1 << 11, 0), (ANY, 1 << 11 | 1 << 15, 0), (ANY, 1 << 23, 0), (ANY, 1 << 31, 0), (1 << 15, 1 << 11, 0),
+         (1 << 15, 1 << 11, 0)] + [None] * 9
 
 
 def test_capabilities(card):
     assert port_cap(card)[3:] == (0xf00ff, 16, 14, 9600, 256, 0)
-    cap = ipsec_cap(card)
-    assert cap[3:] == (65536, 16384, 2, 0b110, 0b110, 0x7f, 4096, 0b101, 1 << 16, 1 << 4 | 1 << 6)
+    cap, ciphers, auths = ipsec_cap(card)
+    assert cap[3:] == (65536, 16384, 0b110, 0b110, 0x7f, 4096, 1 << 4 | 1 << 6, 0)
+    assert ciphers == CIPHERS and auths == AUTHS
 
 
 def test_limits_are_published_and_real(start):
     board = start("--limit=p0:sa-max=8,policy-max=4,replay-window-max=64,no-feature=tso,no-feature=rss,no-key-bits=256,"
-                  "no-offload=packet,no-family=inet6", ports={"p0": "none"}, options=",queues=2")
+                  "no-cipher=aes-ccm,no-cipher=null,no-auth=aes-xcbc,no-icv=16,no-offload=packet,no-family=inet6", ports={"p0": "none"}, options=",queues=2")
     card = board.card("p0")
     cap = port_cap(card)
     assert cap[3] == 0xf00ff & ~0x20040 and cap[4] == 2
-    assert ipsec_cap(card)[3:] == (8, 4, 2, 0b110, 0b010, 0x7f, 64, 0b001, 1 << 16, 1 << 4)
+    cap, ciphers, auths = ipsec_cap(card)
+    assert cap[3:] == (8, 4, 0b110, 0b010, 0x7f, 64, 1 << 4, 0)
+    less = AES & ~(1 << 31)
+    assert ciphers[:8] == [None, None, (less, 0, 0), (less, 0, 4), (less, 1 << 7 | 1 << 11, 4), None, None, None]
+    assert auths[:7] == [None, (ANY, 1 << 11, 0), (ANY, 1 << 11, 0), (ANY, 1 << 23, 0), (ANY, 1 << 31, 0), None,
+                         (1 << 15, 1 << 11, 0)]
     done, _ = card.command(client.CMD_PORT_SET, client.PORT_CFG.pack(1500, client.PORT_RSS, card.mac(), 0))
     assert (done.status, done.param, done.min) == (UNSUPPORTED, P_FLAGS, 0xbf)
     done, _ = card.command(client.CMD_RSS_SET, RSS.pack(0, 0, bytes(40), bytes(128)))
@@ -51,7 +69,7 @@ def test_limits_are_published_and_real(start):
 
 
 def test_no_ipsec_left(start):
-    card = start("--limit=p0:no-suite=all", ports={"p0": "none"}).card("p0")
+    card = start("--limit=p0:no-cipher=all", ports={"p0": "none"}).card("p0")
     assert set(card.capabilities()) == {1} and not port_cap(card)[3] & client.PORT_ESP
     assert card.command(client.CMD_SA_ADD, bytes(280))[0].status == UNSUPPORTED
     assert card.command(client.CMD_POLICY_ADD, bytes(120))[0].status == UNSUPPORTED
@@ -100,8 +118,8 @@ def test_memory_that_is_not_there(card):
 
 
 def test_short_output(card):
-    done, _ = card.command(client.CMD_QUERY_CAPS, out_len=71)
-    assert (done.status, done.param, done.min, done.out_len) == (INVALID, P_LENGTH, 72, 0)
+    done, _ = card.command(client.CMD_QUERY_CAPS, out_len=575)
+    assert (done.status, done.param, done.min, done.out_len) == (INVALID, P_LENGTH, 576, 0)
 
 
 def test_batch(card):

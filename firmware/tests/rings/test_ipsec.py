@@ -426,10 +426,12 @@ def test_refusals(cable_of):
     assert add(good, 32, struct.pack("<Q", 0x1000)) == (8, 19)
     assert add(good, 40, struct.pack("<I", 100)) == (2, 19)
     assert add(good, 40, struct.pack("<I", 1 << 20)) == (2, 19)
-    assert add(good, 276, b"\1") == (2, 2)
+    assert add(good, 276, b"\1") == (2, 24)
+    assert add(good, 277, b"\1") == (2, 2)
     assert add(good, 19, b"\7")[1] == 12
-    assert add(good, 20, b"\2")[1] == 14
-    assert add(good, 22, b"\x18")[1] == 15
+    assert add(good, 20, b"\x09")[1] == 14
+    assert add(good, 20, b"\2")[1] == 24
+    assert add(good, 22, b"\x14")[1] == 15
     assert add(good, 64 + 5, b"\1") == (2, 12)
     assert add(good) == (0, 0)
     assert add(good) == (5, 3)
