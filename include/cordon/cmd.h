@@ -158,7 +158,7 @@ enum cordon_cmd_status {
  * @CORDON_PARAM_MODE: mode of the SA or template
  * @CORDON_PARAM_FAMILY: address family
  * @CORDON_PARAM_PROTOCOL: IPsec protocol
- * @CORDON_PARAM_SUITE: suite
+ * @CORDON_PARAM_CIPHER: cipher
  * @CORDON_PARAM_KEY_LENGTH: key length in bits
  * @CORDON_PARAM_ICV_LENGTH: ICV length in bits
  * @CORDON_PARAM_SPI: SPI
@@ -168,6 +168,7 @@ enum cordon_cmd_status {
  * @CORDON_PARAM_SELECTOR: selector
  * @CORDON_PARAM_ACTION: action of the policy
  * @CORDON_PARAM_RSS: RSS key or table
+ * @CORDON_PARAM_AUTH: authentication
  */
 enum cordon_param {
 	CORDON_PARAM_NONE = 0,
@@ -184,7 +185,7 @@ enum cordon_param {
 	CORDON_PARAM_MODE = 11,
 	CORDON_PARAM_FAMILY = 12,
 	CORDON_PARAM_PROTOCOL = 13,
-	CORDON_PARAM_SUITE = 14,
+	CORDON_PARAM_CIPHER = 14,
 	CORDON_PARAM_KEY_LENGTH = 15,
 	CORDON_PARAM_ICV_LENGTH = 16,
 	CORDON_PARAM_SPI = 17,
@@ -194,6 +195,7 @@ enum cordon_param {
 	CORDON_PARAM_SELECTOR = 21,
 	CORDON_PARAM_ACTION = 22,
 	CORDON_PARAM_RSS = 23,
+	CORDON_PARAM_AUTH = 24,
 };
 
 /**

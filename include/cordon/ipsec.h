@@ -55,14 +55,65 @@ enum cordon_mode {
 };
 
 /**
- * enum cordon_suite - how an SA encrypts and authenticates
- * @CORDON_SUITE_AES_GCM: RFC 4106: key of 16, 24 or 32 bytes, salt of 4, explicit IV of 8
- *
- * Bit n of a suite mask stands for suite n.
+ * enum cordon_cipher - how an SA encrypts
+ * @CORDON_CIPHER_NULL: RFC 2410: nothing, no key, no IV
+ * @CORDON_CIPHER_AES_CBC: RFC 3602: IV of 16 that can't be foreseen
+ * @CORDON_CIPHER_AES_CTR: RFC 3686: salt of 4 (the nonce), IV of 8
+ * @CORDON_CIPHER_AES_GCM: RFC 4106: salt of 4, IV of 8; authenticates too
+ * @CORDON_CIPHER_AES_GMAC: RFC 4543: the same, but only authenticates
+ * @CORDON_CIPHER_AES_CCM: RFC 4309: salt of 3, IV of 8; authenticates too
+ * @CORDON_CIPHER_CHACHA20_POLY1305: RFC 7634: salt of 4, IV of 8; authenticates too
+ * @CORDON_CIPHER_CNT: length of tables by cipher, not a cipher
  */
-enum cordon_suite {
-	CORDON_SUITE_AES_GCM = 1,
+enum cordon_cipher {
+	CORDON_CIPHER_NULL = 1,
+	CORDON_CIPHER_AES_CBC = 2,
+	CORDON_CIPHER_AES_CTR = 3,
+	CORDON_CIPHER_AES_GCM = 4,
+	CORDON_CIPHER_AES_GMAC = 5,
+	CORDON_CIPHER_AES_CCM = 6,
+	CORDON_CIPHER_CHACHA20_POLY1305 = 7,
+	CORDON_CIPHER_CNT = 16,
 };
+
+/**
+ * enum cordon_auth - how an SA authenticates, where the cipher doesn't
+ * @CORDON_AUTH_NONE: the cipher does
+ * @CORDON_AUTH_HMAC_SHA1: RFC 2404
+ * @CORDON_AUTH_HMAC_SHA256: RFC 4868; ICV of 16, or of 12 as older kernels had it
+ * @CORDON_AUTH_HMAC_SHA384: RFC 4868
+ * @CORDON_AUTH_HMAC_SHA512: RFC 4868
+ * @CORDON_AUTH_AES_XCBC: RFC 3566
+ * @CORDON_AUTH_AES_CMAC: RFC 4494
+ * @CORDON_AUTH_CNT: length of tables by authentication, not one
+ */
+enum cordon_auth {
+	CORDON_AUTH_NONE = 0,
+	CORDON_AUTH_HMAC_SHA1 = 1,
+	CORDON_AUTH_HMAC_SHA256 = 2,
+	CORDON_AUTH_HMAC_SHA384 = 3,
+	CORDON_AUTH_HMAC_SHA512 = 4,
+	CORDON_AUTH_AES_XCBC = 5,
+	CORDON_AUTH_AES_CMAC = 6,
+	CORDON_AUTH_CNT = 16,
+};
+
+/**
+ * struct cordon_algorithm - what the card takes for a cipher or an authentication
+ * @key_bytes: bit n - 1: a key of n bytes, without salt; 0 for CORDON_CIPHER_NULL
+ * @icv_bytes: bit n - 1: an ICV of n bytes; 0 for ciphers that don't authenticate
+ * @present: 1 = the card has it, 0 = the rest is zero
+ * @salt_len: bytes of the salt that follow the key
+ * @reserved: zero
+ */
+struct cordon_algorithm {
+	__le64 key_bytes;
+	__le32 icv_bytes;
+	__u8 present;
+	__u8 salt_len;
+	__u8 reserved[2];
+};
+CORDON_ABI_SIZE(struct cordon_algorithm, 16);
 
 #define CORDON_FAMILY_ANY 0
 #define CORDON_FAMILY_INET 4
@@ -77,29 +128,29 @@ enum cordon_suite {
  * @cap: header
  * @sa_max: SAs of both directions together; the index in a handle is below it
  * @policy_max: policies
- * @suites: mask of enum cordon_suite
  * @modes: mask of enum cordon_mode
  * @offloads: mask of enum cordon_offload
  * @sa_flags: CORDON_SA_* that are allowed
  * @replay_window_max: greatest window in packets
- * @key_bits: of AES suites: bit 0 = 128, bit 1 = 192, bit 2 = 256 bit keys
- * @icv_bytes: bit n: an ICV of n bytes
  * @families: bit CORDON_FAMILY_INET, bit CORDON_FAMILY_INET6
+ * @reserved: zero
+ * @ciphers: by enum cordon_cipher
+ * @auths: by enum cordon_auth
  */
 struct cordon_cap_ipsec {
 	struct cordon_cap cap;
 	__le32 sa_max;
 	__le32 policy_max;
-	__le32 suites;
 	__le32 modes;
 	__le32 offloads;
 	__le32 sa_flags;
 	__le32 replay_window_max;
-	__le32 key_bits;
-	__le32 icv_bytes;
 	__le32 families;
+	__le32 reserved;
+	struct cordon_algorithm ciphers[CORDON_CIPHER_CNT];
+	struct cordon_algorithm auths[CORDON_AUTH_CNT];
 };
-CORDON_ABI_SIZE(struct cordon_cap_ipsec, 48);
+CORDON_ABI_SIZE(struct cordon_cap_ipsec, 552);
 
 /**
  * struct cordon_selector - which packets, as struct xfrm_selector says it
@@ -157,10 +208,10 @@ CORDON_ABI_SIZE(struct cordon_next_hop, 16);
  * @offload: enum cordon_offload
  * @mode: enum cordon_mode
  * @family: of @saddr and @daddr
- * @suite: enum cordon_suite
+ * @cipher: enum cordon_cipher
  * @icv_len: ICV in bytes
  * @key_len: cipher key in bytes, without salt
- * @auth_key_len: authentication key in bytes, 0 for combined suites
+ * @auth_key_len: authentication key in bytes, 0 with CORDON_AUTH_NONE
  * @replay_window: IN: window in packets; packet mode: 0 = no check; crypto mode: with ESN the
  *	host's window, 1 or more, else not used
  * @encap_sport: with CORDON_SA_ENCAP: UDP source port, network order
@@ -175,6 +226,7 @@ CORDON_ABI_SIZE(struct cordon_next_hop, 16);
  * @key: cipher key
  * @auth_key: authentication key
  * @salt: salt
+ * @auth: enum cordon_auth; CORDON_AUTH_NONE if and only if the cipher authenticates
  * @reserved: zero
  *
  * IN SAs are found by (@daddr, @spi, ESP). Two IN SAs may have the same triple for a moment (the
@@ -190,7 +242,7 @@ struct cordon_sa_cfg {
 	__u8 offload;
 	__u8 mode;
 	__u8 family;
-	__u8 suite;
+	__u8 cipher;
 	__u8 icv_len;
 	__u8 key_len;
 	__u8 auth_key_len;
@@ -207,7 +259,8 @@ struct cordon_sa_cfg {
 	__u8 key[CORDON_KEY_MAX];
 	__u8 auth_key[CORDON_KEY_MAX];
 	__u8 salt[CORDON_SALT_MAX];
-	__le32 reserved;
+	__u8 auth;
+	__u8 reserved[3];
 };
 CORDON_ABI_SIZE(struct cordon_sa_cfg, 280);
 
