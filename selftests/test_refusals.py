@@ -7,10 +7,8 @@ from kit import Policy, Sa
 from kit.host import DEV
 
 CASES = {
-    "suite": ("auth 'hmac(sha256)' 0x00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff "
-              "enc 'cbc(aes)' 0x00112233445566778899aabbccddeeff", "transport", "cbc(aes)"),
-    "key-192": ("aead 'rfc4106(gcm(aes))' 0x" + bytes(range(28)).hex() + " 128", "transport", "224"),
-    "icv-64": ("aead 'rfc4106(gcm(aes))' 0x" + bytes(range(20)).hex() + " 64", "transport", "64"),
+    "suite": ("auth 'hmac(md5)' 0x00112233445566778899aabbccddeeff "
+              "enc 'cbc(aes)' 0x00112233445566778899aabbccddeeff", "transport", "hmac(md5)"),
     "beet": ("aead 'rfc4106(gcm(aes))' 0x" + bytes(range(20)).hex() + " 128", "beet", "mode"),
 }
 

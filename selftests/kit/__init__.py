@@ -3,7 +3,8 @@
 
 from .host import Host
 from .pair import Pair
+from .suite import SUITES, Suite
 from .wire import Wire
 from .xfrm import Policy, Sa, Tunnel
 
-__all__ = ["Host", "Pair", "Policy", "Sa", "Tunnel", "Wire"]
+__all__ = ["SUITES", "Host", "Pair", "Policy", "Sa", "Suite", "Tunnel", "Wire"]

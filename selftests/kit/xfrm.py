@@ -4,6 +4,7 @@
 from dataclasses import dataclass, field, replace
 
 from .host import DEV, Host
+from .suite import Suite
 
 
 def make_key(bits, seed=0):
@@ -13,7 +14,7 @@ def make_key(bits, seed=0):
 
 @dataclass
 class Sa:
-    """An SA of one direction."""
+    """An SA of one direction. suite: instead of bits, icv, key and algorithm."""
 
     src: str
     dst: str
@@ -26,19 +27,25 @@ class Sa:
     window: int = 32
     key: str = ""
     algorithm: str = "rfc4106(gcm(aes))"
+    suite: Suite = None
     extra: str = ""
     selector: str = ""
 
     def words(self, direction, offload=None, replay=""):
         """Arguments of `ip xfrm state`."""
-        key = self.key or make_key(self.bits, self.spi)
         out = (f"src {self.src} dst {self.dst} proto esp spi {self.spi:#x} reqid {self.reqid} mode {self.mode} "
-               f"{replay or self._replay(direction, offload)} aead '{self.algorithm}' {key} {self.icv} {self.extra}")
+               f"{replay or self._replay(direction, offload)} {self._algorithms()} {self.extra}")
         if self.selector:
             out += f" sel {self.selector}"
         if offload:
             out += f" offload {offload} dev {DEV} dir {direction}"
         return out
+
+    def _algorithms(self):
+        if self.suite:
+            return self.suite.words(self.spi)
+        key = self.key or make_key(self.bits, self.spi)
+        return f"aead '{self.algorithm}' {key} {self.icv}"
 
     def _replay(self, direction, offload):
         # An SA that says that it is an outbound one has no window; in software it doesn't say so.

@@ -63,29 +63,43 @@ struct cordon_caps_port {
 };
 
 /**
+ * struct cordon_caps_algorithm - struct cordon_algorithm in the CPU's order
+ * @key_bytes: bit n - 1: a key of n bytes, without salt
+ * @icv_bytes: bit n - 1: an ICV of n bytes
+ * @present: 1 = the card has it, 0 = the rest is zero
+ * @salt_len: bytes of the salt that follow the key, up to CORDON_SALT_MAX
+ */
+struct cordon_caps_algorithm {
+	u64 key_bytes;
+	u32 icv_bytes;
+	u16 present;
+	u16 salt_len;
+};
+
+/**
  * struct cordon_caps_ipsec - struct cordon_cap_ipsec in the CPU's order
  * @sa_max: SAs of both directions together
  * @policy_max: policies
- * @suites: mask of enum cordon_suite
  * @modes: mask of enum cordon_mode
  * @offloads: mask of enum cordon_offload
  * @sa_flags: CORDON_SA_* that are allowed
  * @replay_window_max: greatest window in packets
- * @key_bits: bit 0 = 128, bit 1 = 192, bit 2 = 256 bit keys
- * @icv_bytes: bit n: an ICV of n bytes
  * @families: bit CORDON_FAMILY_INET, bit CORDON_FAMILY_INET6
+ * @unused: zero
+ * @ciphers: by enum cordon_cipher
+ * @auths: by enum cordon_auth
  */
 struct cordon_caps_ipsec {
 	u32 sa_max;
 	u32 policy_max;
-	u32 suites;
 	u32 modes;
 	u32 offloads;
 	u32 sa_flags;
 	u32 replay_window_max;
-	u32 key_bits;
-	u32 icv_bytes;
 	u32 families;
+	u32 unused;
+	struct cordon_caps_algorithm ciphers[CORDON_CIPHER_CNT];
+	struct cordon_caps_algorithm auths[CORDON_AUTH_CNT];
 };
 
 /**

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Cordon: debugfs. Rings with the indices of both sides, one file for each queue pair. The entries
- * of the command ring aren't shown: commands carry keys.
+ * Cordon: debugfs. Rings with the indices of both sides, one file for each queue pair; what the
+ * IPsec offload takes. The entries of the command ring aren't shown: commands carry keys.
  */
 
 #include <linux/debugfs.h>
@@ -9,6 +9,7 @@
 #include <linux/seq_file.h>
 
 #include "cordon_hw.h"
+#include "cordon_ipsec.h"
 #include "cordon_queue.h"
 
 static struct dentry *root;
@@ -96,6 +97,13 @@ static int admin_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(admin);
 
+static int ipsec_limits_show(struct seq_file *file, void *unused)
+{
+	cordon_ipsec_check_show(file, file->private);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(ipsec_limits);
+
 /**
  * cordon_debugfs_add() - make a device's directory
  * @cdev: device, complete
@@ -110,6 +118,8 @@ void cordon_debugfs_add(struct cordon_dev *cdev)
 
 	cdev->debugfs = debugfs_create_dir(pci_name(cdev->pdev), root);
 	debugfs_create_file("admin", 0400, cdev->debugfs, cdev, &admin_fops);
+	if (cdev->ipsec)
+		debugfs_create_file("ipsec_limits", 0400, cdev->debugfs, cdev, &ipsec_limits_fops);
 	for (i = 0; i < cdev->port.queue_pairs; i++) {
 		snprintf(name, sizeof(name), "queue-%u", i);
 		debugfs_create_file(name, 0400, cdev->debugfs, &priv->qps[i], &queue_fops);

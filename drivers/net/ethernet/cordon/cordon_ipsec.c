@@ -45,7 +45,7 @@ static const char *const param_names[] = {
 	[CORDON_PARAM_MODE] = "mode",
 	[CORDON_PARAM_FAMILY] = "address family",
 	[CORDON_PARAM_PROTOCOL] = "protocol",
-	[CORDON_PARAM_SUITE] = "algorithm",
+	[CORDON_PARAM_CIPHER] = "cipher",
 	[CORDON_PARAM_KEY_LENGTH] = "key length",
 	[CORDON_PARAM_ICV_LENGTH] = "ICV length",
 	[CORDON_PARAM_SPI] = "SPI",
@@ -54,6 +54,7 @@ static const char *const param_names[] = {
 	[CORDON_PARAM_ENCAP] = "encapsulation",
 	[CORDON_PARAM_SELECTOR] = "selector",
 	[CORDON_PARAM_ACTION] = "action",
+	[CORDON_PARAM_AUTH] = "authentication",
 };
 
 /**
@@ -188,16 +189,6 @@ static void fill_selector(struct cordon_sa_cfg *cfg, const struct xfrm_selector 
 	cordon_policy_fill_selector(&cfg->selector, sel);
 }
 
-static void fill_key(struct cordon_sa_cfg *cfg, const struct xfrm_algo_aead *aead)
-{
-	/* RFC 4106 8.1: the salt follows the key. */
-	cfg->suite = CORDON_SUITE_AES_GCM;
-	cfg->icv_len = aead->alg_icv_len / BITS_PER_BYTE;
-	cfg->key_len = aead->alg_key_len / BITS_PER_BYTE - CORDON_SALT_MAX;
-	memcpy(cfg->key, aead->alg_key, cfg->key_len);
-	memcpy(cfg->salt, aead->alg_key + cfg->key_len, CORDON_SALT_MAX);
-}
-
 static void fill_cfg(struct cordon_sa_cfg *cfg, const struct xfrm_state *x)
 {
 	bool packet = x->xso.type == XFRM_DEV_OFFLOAD_PACKET;
@@ -225,7 +216,7 @@ static void fill_cfg(struct cordon_sa_cfg *cfg, const struct xfrm_state *x)
 	}
 	if (packet)
 		fill_selector(cfg, &x->sel);
-	fill_key(cfg, x->aead);
+	cordon_ipsec_suite_fill(cfg, x);
 }
 
 /* Could the card still use the SA after a command ended with this error? */

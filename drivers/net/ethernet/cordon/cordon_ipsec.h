@@ -14,6 +14,8 @@
 #include "cordon_ipsec_rxtx.h"
 #include "cordon_sa.h"
 
+struct seq_file;
+
 #if IS_ENABLED(CONFIG_CORDON_IPSEC)
 
 /**
@@ -144,8 +146,15 @@ int cordon_ipsec_errno(const struct cordon_cmd_result *res, struct netlink_ext_a
 /* cordon_ipsec_check.c */
 int cordon_ipsec_check(const struct cordon_dev *cdev, const struct xfrm_state *x,
 		       struct netlink_ext_ack *extack);
+void cordon_ipsec_check_show(struct seq_file *file, const struct cordon_dev *cdev);
 u8 cordon_ipsec_mode(u8 xfrm_mode);
 u8 cordon_ipsec_family(u16 family);
+
+/* cordon_ipsec_suite.c */
+int cordon_ipsec_suite_check(const struct cordon_caps_ipsec *caps, const struct xfrm_state *x,
+			     struct netlink_ext_ack *extack);
+void cordon_ipsec_suite_fill(struct cordon_sa_cfg *cfg, const struct xfrm_state *x);
+void cordon_ipsec_suite_show(struct seq_file *file, const struct cordon_caps_ipsec *caps);
 
 /* cordon_ipsec_state.c */
 void cordon_ipsec_state_load(struct cordon_sa *sa, const struct xfrm_state *x);
@@ -181,6 +190,10 @@ static inline void cordon_ipsec_event(struct cordon_dev *cdev, u16 type, u32 han
 }
 
 static inline void cordon_ipsec_events_lost(struct cordon_dev *cdev)
+{
+}
+
+static inline void cordon_ipsec_check_show(struct seq_file *file, const struct cordon_dev *cdev)
 {
 }
 

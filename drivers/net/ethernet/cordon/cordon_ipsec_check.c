@@ -10,12 +10,11 @@
  */
 
 #include <linux/bitops.h>
+#include <linux/seq_file.h>
 #include <linux/udp.h>
 #include <net/xfrm.h>
 
 #include "cordon_ipsec.h"
-
-#define CORDON_GCM_NAME "rfc4106(gcm(aes))"
 
 static const char *const mode_names[] = {
 	[XFRM_MODE_TRANSPORT] = "transport",
@@ -63,20 +62,6 @@ u8 cordon_ipsec_family(u16 family)
 	default:
 		return CORDON_FAMILY_ANY;
 	}
-}
-
-/* "128 256" of a mask whose bit n stands for @base + n * @step. */
-static const char *list_bits(char *buf, size_t size, unsigned long mask, u32 base, u32 step)
-{
-	unsigned int bit;
-	int len = 0;
-
-	buf[0] = '\0';
-	for_each_set_bit(bit, &mask, 32)
-		len += scnprintf(buf + len, size - len, "%s%u", len ? " " : "",
-				 base + bit * step);
-
-	return len ? buf : "none";
 }
 
 static int check_offload(const struct cordon_caps_ipsec *caps, const struct xfrm_state *x,
@@ -185,73 +170,10 @@ static int check_selection(const struct xfrm_state *x, struct netlink_ext_ack *e
 	return 0;
 }
 
-static int check_algorithm(const struct cordon_caps_ipsec *caps, const struct xfrm_state *x,
-			   struct netlink_ext_ack *extack)
+/* In crypto mode over IPv6 the stack would write the UDP header over the ESP header. */
+static bool may_encap(bool packet, u16 family)
 {
-	if (x->calg) {
-		NL_SET_ERR_MSG_FMT_MOD(extack, "compression %.20s not supported, allowed: none",
-				       x->calg->alg_name);
-		return -EOPNOTSUPP;
-	}
-	if (!x->aead && x->ealg) {
-		NL_SET_ERR_MSG_FMT_MOD(extack, "cipher %.20s not supported, allowed: %s",
-				       x->ealg->alg_name, CORDON_GCM_NAME);
-		return -EOPNOTSUPP;
-	}
-	if (!x->aead && x->aalg) {
-		NL_SET_ERR_MSG_FMT_MOD(extack, "authentication %.16s not supported, allowed: %s",
-				       x->aalg->alg_name, CORDON_GCM_NAME);
-		return -EOPNOTSUPP;
-	}
-	if (!x->aead) {
-		NL_SET_ERR_MSG_FMT_MOD(extack, "no algorithm, allowed: %s", CORDON_GCM_NAME);
-		return -EOPNOTSUPP;
-	}
-	if (strcmp(x->aead->alg_name, CORDON_GCM_NAME)) {
-		NL_SET_ERR_MSG_FMT_MOD(extack, "aead %.20s not supported, allowed: %s",
-				       x->aead->alg_name, CORDON_GCM_NAME);
-		return -EOPNOTSUPP;
-	}
-	if (!(caps->suites & BIT(CORDON_SUITE_AES_GCM))) {
-		NL_SET_ERR_MSG_FMT_MOD(extack, "aead %s not supported by this card",
-				       CORDON_GCM_NAME);
-		return -EOPNOTSUPP;
-	}
-	if (!x->geniv || strcmp(x->geniv, "seqiv")) {
-		NL_SET_ERR_MSG_FMT_MOD(extack, "IV generator %.16s not supported, allowed: seqiv",
-				       x->geniv ?: "none");
-		return -EOPNOTSUPP;
-	}
-
-	return 0;
-}
-
-static int check_key(const struct cordon_caps_ipsec *caps, const struct xfrm_state *x,
-		     struct netlink_ext_ack *extack)
-{
-	u32 salt_bits = CORDON_SALT_MAX * BITS_PER_BYTE;
-	u32 icv_bits = x->aead->alg_icv_len;
-	u32 bits = x->aead->alg_key_len;
-	char list[24];
-
-	if (bits < salt_bits + 128 || bits > salt_bits + 256 || (bits - salt_bits) % 64 ||
-	    !(caps->key_bits & BIT((bits - salt_bits - 128) / 64))) {
-		NL_SET_ERR_MSG_FMT_MOD(extack,
-				       "key of %u bits not supported, allowed: %s (with salt)",
-				       bits, list_bits(list, sizeof(list), caps->key_bits,
-						       salt_bits + 128, 64));
-		return -EOPNOTSUPP;
-	}
-	if (icv_bits % BITS_PER_BYTE || icv_bits > 31 * BITS_PER_BYTE ||
-	    !(caps->icv_bytes & BIT(icv_bits / BITS_PER_BYTE))) {
-		NL_SET_ERR_MSG_FMT_MOD(extack,
-				       "ICV of %u bits not supported, allowed: %s", icv_bits,
-				       list_bits(list, sizeof(list), caps->icv_bytes, 0,
-						 BITS_PER_BYTE));
-		return -EOPNOTSUPP;
-	}
-
-	return 0;
+	return packet || family == AF_INET;
 }
 
 static int check_encap(const struct cordon_caps_ipsec *caps, const struct xfrm_state *x,
@@ -270,8 +192,7 @@ static int check_encap(const struct cordon_caps_ipsec *caps, const struct xfrm_s
 		NL_SET_ERR_MSG_MOD(extack, "encap espinudp not supported by this card");
 		return -EOPNOTSUPP;
 	}
-	/* The stack would write the UDP header over the ESP header. */
-	if (x->xso.type == XFRM_DEV_OFFLOAD_CRYPTO && x->props.family != AF_INET) {
+	if (!may_encap(x->xso.type == XFRM_DEV_OFFLOAD_PACKET, x->props.family)) {
 		NL_SET_ERR_MSG_MOD(extack,
 				   "encap over IPv6 not supported, allowed: packet offload");
 		return -EOPNOTSUPP;
@@ -309,6 +230,7 @@ struct flag_rule {
 	u32 xfrm;
 	u32 cordon;
 	const char *name;
+	bool packet_only;
 };
 
 static const struct flag_rule flag_rules[] = {
@@ -319,7 +241,8 @@ static const struct flag_rule flag_rules[] = {
 
 static const struct flag_rule extra_flag_rules[] = {
 	{ XFRM_SA_XFLAG_DONT_ENCAP_DSCP, CORDON_SA_NO_DSCP, "dont-encap-dscp" },
-	{ XFRM_SA_XFLAG_OSEQ_MAY_WRAP, CORDON_SA_SEQ_MAY_WRAP, "oseq-may-wrap" },
+	/* In crypto mode the stack's number is the IV, and would come again. */
+	{ XFRM_SA_XFLAG_OSEQ_MAY_WRAP, CORDON_SA_SEQ_MAY_WRAP, "oseq-may-wrap", true },
 };
 
 /* ESN has a check of its own; AF_UNSPEC speaks of the selector, ALIGN4 of AH. */
@@ -328,15 +251,25 @@ static const struct flag_rule extra_flag_rules[] = {
 #define CORDON_STATE_EXTRA_FLAGS (XFRM_SA_XFLAG_DONT_ENCAP_DSCP | XFRM_SA_XFLAG_OSEQ_MAY_WRAP)
 
 static int check_flag_rules(const struct cordon_caps_ipsec *caps, const struct flag_rule *rules,
-			    size_t count, u32 flags, struct netlink_ext_ack *extack)
+			    size_t count, const struct xfrm_state *x, u32 flags,
+			    struct netlink_ext_ack *extack)
 {
 	size_t i;
 
 	for (i = 0; i < count; i++) {
-		if (!(flags & rules[i].xfrm) || caps->sa_flags & rules[i].cordon)
+		if (!(flags & rules[i].xfrm))
 			continue;
-		NL_SET_ERR_MSG_FMT_MOD(extack, "flag %s not supported by this card", rules[i].name);
-		return -EOPNOTSUPP;
+		if (rules[i].packet_only && x->xso.type != XFRM_DEV_OFFLOAD_PACKET) {
+			NL_SET_ERR_MSG_FMT_MOD(extack,
+					       "flag %s not supported, allowed: packet offload",
+					       rules[i].name);
+			return -EOPNOTSUPP;
+		}
+		if (!(caps->sa_flags & rules[i].cordon)) {
+			NL_SET_ERR_MSG_FMT_MOD(extack, "flag %s not supported by this card",
+					       rules[i].name);
+			return -EOPNOTSUPP;
+		}
 	}
 
 	return 0;
@@ -366,19 +299,11 @@ static int check_flags(const struct cordon_caps_ipsec *caps, const struct xfrm_s
 		return -EOPNOTSUPP;
 	}
 
-	/* In crypto mode the stack's number is the IV, and would come again. */
-	if (x->xso.type == XFRM_DEV_OFFLOAD_CRYPTO &&
-	    x->props.extra_flags & XFRM_SA_XFLAG_OSEQ_MAY_WRAP) {
-		NL_SET_ERR_MSG_MOD(extack,
-				   "flag oseq-may-wrap not supported, allowed: packet offload");
-		return -EOPNOTSUPP;
-	}
-
-	err = check_flag_rules(caps, flag_rules, ARRAY_SIZE(flag_rules), x->props.flags, extack);
+	err = check_flag_rules(caps, flag_rules, ARRAY_SIZE(flag_rules), x, x->props.flags, extack);
 	if (err)
 		return err;
 
-	return check_flag_rules(caps, extra_flag_rules, ARRAY_SIZE(extra_flag_rules),
+	return check_flag_rules(caps, extra_flag_rules, ARRAY_SIZE(extra_flag_rules), x,
 				x->props.extra_flags, extack);
 }
 
@@ -424,10 +349,7 @@ int cordon_ipsec_check(const struct cordon_dev *cdev, const struct xfrm_state *x
 	err = check_selection(x, extack);
 	if (err)
 		return err;
-	err = check_algorithm(caps, x, extack);
-	if (err)
-		return err;
-	err = check_key(caps, x, extack);
+	err = cordon_ipsec_suite_check(caps, x, extack);
 	if (err)
 		return err;
 	err = check_encap(caps, x, extack);
@@ -444,4 +366,60 @@ int cordon_ipsec_check(const struct cordon_dev *cdev, const struct xfrm_state *x
 		return err;
 
 	return check_limit("byte", x->lft.soft_byte_limit, x->lft.hard_byte_limit, extack);
+}
+
+static void show_flags(struct seq_file *file, const struct cordon_caps_ipsec *caps, bool packet,
+		       const struct flag_rule *rules, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (caps->sa_flags & rules[i].cordon && (packet || !rules[i].packet_only))
+			seq_printf(file, " %s", rules[i].name);
+}
+
+static void show_offload(struct seq_file *file, const struct cordon_caps_ipsec *caps, bool packet)
+{
+	const char *name = packet ? "packet" : "crypto";
+
+	seq_printf(file, "%s flags:%s", name, caps->sa_flags & CORDON_SA_ESN ? " esn" : "");
+	show_flags(file, caps, packet, flag_rules, ARRAY_SIZE(flag_rules));
+	show_flags(file, caps, packet, extra_flag_rules, ARRAY_SIZE(extra_flag_rules));
+	seq_printf(file, "\n%s espinudp:", name);
+	if (caps->sa_flags & CORDON_SA_ENCAP)
+		seq_printf(file, "%s%s",
+			   caps->families & BIT(CORDON_FAMILY_INET) ? " IPv4" : "",
+			   caps->families & BIT(CORDON_FAMILY_INET6) &&
+			   may_encap(packet, AF_INET6) ? " IPv6" : "");
+	seq_putc(file, '\n');
+}
+
+/**
+ * cordon_ipsec_check_show() - print which SAs cordon_ipsec_check() takes
+ * @file: where to print
+ * @cdev: device with IPsec offload
+ *
+ * Context: process.
+ */
+void cordon_ipsec_check_show(struct seq_file *file, const struct cordon_dev *cdev)
+{
+	const struct cordon_caps_ipsec *caps = &cdev->ipsec_caps;
+	bool crypto = caps->offloads & BIT(CORDON_OFFLOAD_CRYPTO);
+	bool packet = caps->offloads & BIT(CORDON_OFFLOAD_PACKET);
+
+	seq_printf(file, "offloads:%s%s\n", crypto ? " crypto" : "", packet ? " packet" : "");
+	seq_printf(file, "modes:%s%s%s\n",
+		   caps->modes & BIT(CORDON_MODE_TRANSPORT) ? " transport" : "",
+		   caps->modes & BIT(CORDON_MODE_TUNNEL) ? " tunnel" : "",
+		   caps->modes & BIT(CORDON_MODE_BEET) ? " beet" : "");
+	seq_printf(file, "families:%s%s\n",
+		   caps->families & BIT(CORDON_FAMILY_INET) ? " IPv4" : "",
+		   caps->families & BIT(CORDON_FAMILY_INET6) ? " IPv6" : "");
+	seq_printf(file, "replay-window: 0-%u\n", caps->replay_window_max);
+	seq_printf(file, "sas: %u\npolicies: %u\n", caps->sa_max, caps->policy_max);
+	if (crypto)
+		show_offload(file, caps, false);
+	if (packet)
+		show_offload(file, caps, true);
+	cordon_ipsec_suite_show(file, caps);
 }

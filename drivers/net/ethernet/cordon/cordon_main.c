@@ -60,22 +60,38 @@ static bool is_known_port(struct cordon_caps_port *port, const struct cordon_cap
 	return true;
 }
 
+/* What can't be is taken for what the card doesn't have. */
+static void read_algorithm(struct cordon_caps_algorithm *alg, const struct cordon_algorithm *cap)
+{
+	if (cap->present != 1 || cap->salt_len > CORDON_SALT_MAX)
+		return;
+	alg->key_bytes = le64_to_cpu(cap->key_bytes);
+	alg->icv_bytes = le32_to_cpu(cap->icv_bytes);
+	alg->present = 1;
+	alg->salt_len = cap->salt_len;
+}
+
 static bool is_known_ipsec(struct cordon_caps_ipsec *ipsec, const struct cordon_cap_ipsec *cap,
 			   size_t len)
 {
+	unsigned int i;
+
 	if (len < sizeof(*cap))
 		return false;
+	/* A card that says it twice has what it said last. */
+	memset(ipsec, 0, sizeof(*ipsec));
 	ipsec->sa_max = min_t(u32, le32_to_cpu(cap->sa_max), CORDON_HANDLE_INDEX);
 	ipsec->policy_max = min_t(u32, le32_to_cpu(cap->policy_max), CORDON_HANDLE_INDEX);
-	ipsec->suites = le32_to_cpu(cap->suites);
 	ipsec->modes = le32_to_cpu(cap->modes);
 	ipsec->offloads = le32_to_cpu(cap->offloads);
 	ipsec->sa_flags = le32_to_cpu(cap->sa_flags);
 	ipsec->replay_window_max = min_t(u32, le32_to_cpu(cap->replay_window_max),
 					 CORDON_REPLAY_WINDOW_MAX);
-	ipsec->key_bits = le32_to_cpu(cap->key_bits);
-	ipsec->icv_bytes = le32_to_cpu(cap->icv_bytes);
 	ipsec->families = le32_to_cpu(cap->families);
+	for (i = 0; i < CORDON_CIPHER_CNT; i++)
+		read_algorithm(&ipsec->ciphers[i], &cap->ciphers[i]);
+	for (i = 0; i < CORDON_AUTH_CNT; i++)
+		read_algorithm(&ipsec->auths[i], &cap->auths[i]);
 	return true;
 }
 

@@ -165,7 +165,7 @@ static bool has_same_daddr(const struct cordon_sa_cfg *a, const struct cordon_sa
 
 static bool has_same_key(const struct cordon_sa_cfg *a, const struct cordon_sa_cfg *b)
 {
-	return a->suite == b->suite && a->key_len == b->key_len &&
+	return a->cipher == b->cipher && a->auth == b->auth && a->key_len == b->key_len &&
 	       a->auth_key_len == b->auth_key_len &&
 	       !crypto_memneq(a->key, b->key, sizeof(a->key)) &&
 	       !crypto_memneq(a->auth_key, b->auth_key, sizeof(a->auth_key)) &&
