@@ -163,7 +163,8 @@ EOF""", check=True)
                              f"spi {conf.spi:#x}").stdout
         found = re.search(r"replay-window (\d+) replay (\d+) failed (\d+)", out)
         current = re.search(r"lifetime current:\s+(\d+)\(bytes\), (\d+)\(packets\)", out)
-        return {"window": int(found[1]), "replayed": int(found[2]), "failed": int(found[3]), "bytes": int(current[1]), "packets": int(current[2])}
+        return dict(zip(("window", "replayed", "failed", "bytes", "packets"), map(int, found.groups() + current.groups()),
+                        strict=True))
 
     def _read(self, side):
         data = (self.lab.share / f"{side}.log").read_bytes()

@@ -12,7 +12,7 @@ SO_RCVBUFFORCE = 33
 
 def main():
     """Arguments: address, port, file to write."""
-    address, port, path = sys.argv[1:]
+    address, port, path = sys.argv[1:4]
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
     sock.bind((address, int(port)))

@@ -47,7 +47,8 @@ def test_capabilities(card):
 
 def test_limits_are_published_and_real(start):
     board = start("--limit=p0:sa-max=8,policy-max=4,replay-window-max=64,no-feature=tso,no-feature=rss,no-key-bits=256,"
-                  "no-cipher=aes-ccm,no-cipher=null,no-auth=aes-xcbc,no-icv=16,no-offload=packet,no-family=inet6", ports={"p0": "none"}, options=",queues=2")
+                  "no-cipher=aes-ccm,no-cipher=null,no-auth=aes-xcbc,no-icv=16,no-offload=packet,no-family=inet6",
+                  ports={"p0": "none"}, options=",queues=2")
     card = board.card("p0")
     cap = port_cap(card)
     assert cap[3] == 0xf00ff & ~0x20040 and cap[4] == 2
