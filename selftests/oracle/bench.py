@@ -143,7 +143,7 @@ EOF""", check=True)
             replay = f"flag esn {replay} replay-seq-hi {conf.first >> 32:#x}"
         selector = ("10.10.2.0/24", "10.10.1.0/24") if conf.mode == "tunnel" else (there, here)
         self._in(side, f"ip xfrm state add src {there} dst {here} proto esp spi {conf.spi:#x} reqid 1 mode {conf.mode} "
-                       f"{replay} aead 'rfc4106(gcm(aes))' 0x{(conf.key + conf.salt).hex()} 128"
+                       f"{replay} {conf.suite.words(conf.key_seed)}"
                        + (" offload packet dev cd0 dir in" if offload else ""))
         self._in(side, f"ip xfrm policy add src {selector[0]} dst {selector[1]} dir in"
                        + (" offload packet dev cd0" if offload else "")

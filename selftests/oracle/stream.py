@@ -6,7 +6,9 @@ import struct
 from collections import Counter
 from dataclasses import dataclass
 
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from kit.suite import SUITES, Suite
+
+from .seal import sealer
 
 SINK_PORT = 7777
 UDP, NONE, IPIP, ESP = 17, 59, 4, 50
@@ -46,8 +48,8 @@ class Config:
     esn: bool = False
     window: int = 64
     spi: int = 0x1001
-    key: bytes = bytes(range(16))
-    salt: bytes = bytes((0xCA, 0xFE, 0x12, 0x34))
+    suite: Suite = SUITES["gcm128-128"]
+    key_seed: int = 1
     first: int = 0  # number that was received last
 
 
@@ -57,7 +59,7 @@ class Stream:
     def __init__(self, config, seed):
         self.config = config
         self.random = random.Random(seed)
-        self.cipher = AESGCM(config.key)
+        self.sealer = sealer(config.suite, config.key_seed)
         self.greatest = config.first
         self.number = 0
         self.free = []  # numbers within reach that weren't sent
@@ -75,13 +77,11 @@ class Stream:
         return udp, UDP
 
     def _seal(self, seq, payload, next_header, pad_len=None):
-        conf = self.config
-        pad = -(len(payload) + 2) % 4
+        pad = -(len(payload) + 2) % self.sealer.block
         plain = payload + bytes(range(1, pad + 1)) + bytes((pad if pad_len is None else pad_len, next_header))
-        head = struct.pack("!II", conf.spi, seq & 0xFFFFFFFF)
-        aad = struct.pack("!IQ", conf.spi, seq) if conf.esn else head
-        iv = struct.pack("!Q", self.random.getrandbits(64))
-        return head + iv + self.cipher.encrypt(conf.salt + iv, plain, aad)
+        head = struct.pack("!II", self.config.spi, seq & 0xFFFFFFFF)
+        high = struct.pack("!I", seq >> 32) if self.config.esn else b""
+        return head + self.sealer.seal(head, high, self.random.randbytes(self.sealer.iv_len), plain)
 
     @staticmethod
     def _frame(esp):
@@ -161,7 +161,7 @@ class Stream:
 
     def _make_bad_padding(self):
         payload, next_header = self._payload(self.random.randrange(60))
-        return self._genuine(payload, next_header, self.random.randrange(len(payload), 256))
+        return self._genuine(payload, next_header, self.random.randrange(len(payload) + 15, 256))
 
     def _make_dummy(self):
         return self._genuine(self.random.randbytes(self.random.randrange(1, 80)), NONE)
