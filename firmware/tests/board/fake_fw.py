@@ -56,14 +56,19 @@ class Firmware:
         self.hung = False
         self.log_file = open(os.path.join(directory, "log"), "a", encoding="ascii")
 
-    def control(self, key, name):
-        """Looks up what to do wrong."""
+    def orders(self, name):
+        """What to do wrong with a message: a function that looks up a key."""
         try:
             with open(os.path.join(self.directory, "control"), encoding="ascii") as file:
-                value = json.load(file).get(key, [])
+                control = json.load(file)
         except (OSError, ValueError):
-            return None
-        return value.get(name) if isinstance(value, dict) else name in value
+            control = {}
+
+        def look_up(key):
+            value = control.get(key, [])
+            return value.get(name) if isinstance(value, dict) else name in value
+
+        return look_up
 
     def log(self, **fields):
         """Writes a line."""
@@ -138,21 +143,23 @@ class Firmware:
             "IRQ_SET": lambda: self.irq_set(number, body, fds),
             "ENABLE": lambda: self.enable(body),
         }.get(name, dict)()
+        # Before it is logged: who waits for the log may give other orders for what comes next.
+        order = self.orders(name)
         self.log(type=name, port=number, seq=seq, **more)
-        if self.control("choke", name):
+        if order("choke"):
             for fd in self.ports[number].wire:
                 os.set_blocking(fd, True)
                 os.eventfd_write(fd, 0xFFFFFFFFFFFFFFFE)
-        time.sleep(self.control("slow", name) or 0)
-        if self.control("die", name):
+        time.sleep(order("slow") or 0)
+        if order("die"):
             os.abort()
-        if self.control("garbage", name):
+        if order("garbage"):
             self.sock.send(b"garbage")
-        if self.control("failed", name):
+        if order("failed"):
             self.send(10, number, 0, 4)
-        self.hung = self.hung or bool(self.control("mute", name))
+        self.hung = self.hung or bool(order("mute"))
         if seq and not self.hung:
-            self.send(1, number, seq, -(self.control("error", name) or 0))
+            self.send(1, number, seq, -(order("error") or 0))
 
     def receive(self):
         """Receives a message; False at the end."""
