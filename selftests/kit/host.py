@@ -140,6 +140,10 @@ class Host:
         self.run(f"{prefix}socat -u -T 30 OPEN:/tmp/data-{size} TCP:{name}:7777", timeout=90)
         got = sink.wait(timeout=60).stdout
         assert got == want, "TCP delivered other bytes than were sent"
+        # The last segments are under way still: what comes behind the test must not send them again in clear text.
+        for host in (self, other):
+            host.wait(lambda host=host: not host.run(f"{prefix}ss -Htn state connected exclude time-wait "
+                                                     "'( sport = :7777 or dport = :7777 )'").stdout, "closed connections")
 
     @staticmethod
     def wait(condition, what, timeout=20):

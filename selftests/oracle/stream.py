@@ -64,6 +64,7 @@ class Stream:
         self.number = 0
         self.free = []  # numbers within reach that weren't sent
         self.spent = set()  # numbers (lower halves) that only the card counts as received
+        self.apart = False  # the last of them still is the greatest: the windows' edges differ
         self.sent = []  # frames that were right, to be sent again
         self.kinds = Counter()
         self.kind_of = []
@@ -107,20 +108,26 @@ class Stream:
         kind = self.random.choices(list(KINDS), KINDS.values())[0]
         if kind in ("late", "old") and not self.free or kind == "repeated" and not self.sent:
             kind = "next"
+        if self.apart and kind in ("late", "repeated", "old", "flipped bit"):
+            kind = "next"
         frame = getattr(self, "_make_" + kind.replace(" ", "_"))()
         self.kinds[kind] += 1
         self.kind_of.append(kind)
         self.number += 1
         return frame
 
+    def _foremost(self, by=1):
+        self.apart = False
+        return self._good(self._ahead(by))
+
     def _make_next(self):
-        return self._good(self._ahead())
+        return self._foremost()
 
     def _make_jump(self):
-        return self._good(self._ahead(self.random.randrange(2, 12)))
+        return self._foremost(self.random.randrange(2, 12))
 
     def _make_far_ahead(self):
-        return self._good(self._ahead(self.random.randrange(1, 3 * self.config.window + 64)))
+        return self._foremost(self.random.randrange(1, 3 * self.config.window + 64))
 
     def _make_late(self):
         return self._good(self.free.pop(self.random.randrange(len(self.free))))
@@ -152,11 +159,12 @@ class Stream:
         return self._resized(lambda esp: esp + self.random.randbytes(self.random.randrange(1, 40)))
 
     # These are genuine. Software doesn't count them as received, the card does (RFC 4303 3.4.3 asks that of it): so their
-    # numbers aren't used again, and the next frame moves both windows on.
+    # numbers aren't used again, and nothing that a window's edge decides comes before a frame that moves both windows on.
 
     def _genuine(self, payload, next_header, pad_len=None):
         seq = self._ahead()
         self.spent.add(seq & 0xFFFFFFFF)
+        self.apart = True
         return self._frame(self._seal(seq, payload, next_header, pad_len))
 
     def _make_bad_padding(self):
