@@ -17,6 +17,7 @@
 
 #define FW_IPV4_LEN 20
 #define FW_IPV6_LEN 40
+#define FW_IPV6_FRAGMENT_LEN 8
 #define FW_UDP_LEN 8
 #define FW_ESP_LEN 8
 /* ESP in UDP, RFC 3948. */
