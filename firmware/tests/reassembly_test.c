@@ -526,6 +526,21 @@ static void test_store(void **unused)
 	check_accounts("store");
 }
 
+/* The payload could be, but not with a header before it. */
+static void test_too_long(void **unused)
+{
+	uint32_t count = 0;
+
+	(void)unused;
+	whole_make(4, 50, 65515, OURS);
+	whole->len++;
+	for (uint32_t offset = 0; offset < 65516; offset += 9600, count++)
+		assert_true(put(1, offset, 9600));
+	assert_null(fw_reassembly_next(r));
+	assert_int_equal(dropped_ours, count);
+	check_accounts("too long");
+}
+
 static void test_congestion(void **unused)
 {
 	static const struct {
@@ -655,6 +670,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pressure, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_store, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_too_long, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_congestion, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tags, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_forget, setup, teardown),

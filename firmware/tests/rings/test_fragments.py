@@ -26,7 +26,8 @@ def tunnels_allowed(card, outer=4):
 
 def plain_of(size, **ip):
     """An inner packet."""
-    return bytes(IP(src="10.1.0.1", dst="10.2.0.1", **ip) / UDP(sport=1000, dport=2000) / Raw(random.Random(size).randbytes(size)))
+    payload = Raw(random.Random(size).randbytes(size))
+    return bytes(IP(src="10.1.0.1", dst="10.2.0.1", **ip) / UDP(sport=1000, dport=2000) / payload)
 
 
 def fragments_of(sa, outer, number, plain, size=576, next_header=4):
