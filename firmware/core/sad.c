@@ -288,8 +288,7 @@ uint16_t fw_sad_update(struct fw_port *port, const struct cordon_sa_update *cfg,
 	e = entry_get(&port->sad, le32toh(cfg->handle));
 	if (!e)
 		return fw_cfg_refuse(done, CORDON_CMD_STATUS_NOT_FOUND, CORDON_PARAM_HANDLE, 0, 0);
-	if (e->sa.cfg.direction != CORDON_DIRECTION_OUT ||
-	    e->sa.cfg.offload != CORDON_OFFLOAD_PACKET || e->sa.cfg.mode != CORDON_MODE_TUNNEL)
+	if (e->sa.cfg.direction != CORDON_DIRECTION_OUT || !fw_sa_writes_l2(&e->sa))
 		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_MODE, 0, 0);
 	e->sa.next_hop = *hop;
 	e->sa.neighbour_asked = false;
