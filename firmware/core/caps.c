@@ -91,7 +91,9 @@ static bool algorithms_init(struct cordon_cap_ipsec *cap, const struct fw_ipc_li
 
 static void ipsec_init(struct cordon_cap_ipsec *cap, const struct fw_ipc_limits *limits)
 {
-	uint32_t modes = (BIT(CORDON_MODE_TRANSPORT) | BIT(CORDON_MODE_TUNNEL)) & ~limits->no_modes;
+	uint32_t modes = (BIT(CORDON_MODE_TRANSPORT) | BIT(CORDON_MODE_TUNNEL) |
+			  BIT(CORDON_MODE_BEET)) &
+			 ~limits->no_modes;
 	uint32_t offloads = (BIT(CORDON_OFFLOAD_CRYPTO) | BIT(CORDON_OFFLOAD_PACKET)) &
 			    ~limits->no_offloads;
 	uint32_t families = (BIT(CORDON_FAMILY_INET) | BIT(CORDON_FAMILY_INET6)) &

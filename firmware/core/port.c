@@ -14,6 +14,7 @@
 #include "core/ipc.h"
 #include "core/port.h"
 #include "core/queue.h"
+#include "core/rx.h"
 #include "core/tx.h"
 #include "core/worker.h"
 #include "path/cfg.h"
@@ -97,24 +98,31 @@ int fw_port_create(struct fw_worker *worker, const struct fw_ipc_msg *msg, const
 		ret = -ENOMEM;
 		goto err_unmap;
 	}
+	port->reassembly = fw_rx_reassembly_alloc(port);
+	if (!port->reassembly) {
+		ret = -ENOMEM;
+		goto err_free_tx;
+	}
 	if (capture) {
 		port->capture = fw_capture_create(fds[fd_count - 1], port->name);
 		if (!port->capture) {
 			ret = -ENOMEM;
-			goto err_free_tx;
+			goto err_free_reassembly;
 		}
 	}
 	ret = fw_wire_create(msg, fds + 2, fd_count - 2 - capture, &port->wire);
 	if (ret)
-		goto err_free_tx;
+		goto err_free_reassembly;
 	port->kick = fds[1];
 	close(fds[0]);
 	*out = port;
 	return 0;
 
-err_free_tx:
+err_free_reassembly:
 	/* The capture has nothing but its header: it's the caller who closes the file. */
 	free(port->capture);
+	fw_reassembly_free(port->reassembly);
+err_free_tx:
 	fw_tx_free(port->tx);
 err_unmap:
 	munmap((void *)(uintptr_t)port->doorbells, CORDON_BAR_DOORBELL_SIZE);
@@ -133,6 +141,7 @@ void fw_port_destroy(struct fw_port *port)
 	port->wire->ops->destroy(port->wire);
 	fw_capture_destroy(port->capture);
 	fw_tx_free(port->tx);
+	fw_reassembly_free(port->reassembly);
 	fw_mem_clear(&port->mem);
 	for (uint32_t i = 0; i < CORDON_VECTORS_MAX; i++) {
 		if (port->irqs[i] >= 0)
@@ -234,7 +243,8 @@ err_exit_rings:
  * fw_port_disable() - FW_IPC_DISABLE: back to the state before it was enabled
  * @port: port
  *
- * DMA maps and interrupts stay. Frames that the wire hasn't taken are dropped, keys are wiped.
+ * DMA maps and interrupts stay. Frames that the wire hasn't taken and fragments that wait
+ * for others are dropped, keys are wiped.
  */
 void fw_port_disable(struct fw_port *port)
 {
@@ -243,6 +253,7 @@ void fw_port_disable(struct fw_port *port)
 	port->enabled = false;
 	fw_queue_destroy_all(port);
 	fw_tx_reset(port);
+	fw_reassembly_reset(port->reassembly);
 	fw_sad_exit(&port->sad);
 	fw_spd_free(port->spd);
 	port->spd = NULL;

@@ -14,6 +14,7 @@
 #include "core/mem.h"
 #include "core/notify.h"
 #include "core/sad.h"
+#include "path/reassembly.h"
 #include "path/rss.h"
 #include "path/spd.h"
 #include "wire/capture.h"
@@ -74,6 +75,7 @@ struct fw_filter {
  * @sad: SAs
  * @spd: policies
  * @tx: packets on their way to the wire
+ * @reassembly: fragments of ESP packets
  * @stats: counters, in the host's byte order
  */
 struct fw_port {
@@ -113,6 +115,7 @@ struct fw_port {
 	struct fw_sad sad;
 	struct fw_spd *spd;
 	struct fw_tx *tx;
+	struct fw_reassembly *reassembly;
 	struct cordon_port_stats stats;
 };
 

@@ -20,8 +20,8 @@
 
 #define BURST FW_WIRE_BURST
 #define BURSTS_IN_ROUND 4
-/* Buffers of the least size that the greatest frame needs. */
-#define BUFFERS_MAX ((FW_PKT_FRAME_MAX + CORDON_RX_BUFFER_MIN - 1) / CORDON_RX_BUFFER_MIN)
+/* Buffers of the least size that the greatest packet needs, which is one that came in fragments. */
+#define BUFFERS_MAX ((FW_REASSEMBLY_FRAME_MAX + CORDON_RX_BUFFER_MIN - 1) / CORDON_RX_BUFFER_MIN)
 
 #define PROTO_UDP 17
 #define PROTO_ESP 50
@@ -45,7 +45,7 @@ static uint16_t esp_offset(const struct fw_pkt *p, bool *encap)
 	*encap = false;
 	if (!at || (p->is_fragment && !p->is_first_fragment))
 		return 0;
-	if (p->l4_proto == PROTO_UDP && !p->is_fragment && at + 8 <= p->len &&
+	if (p->l4_proto == PROTO_UDP && at + 8 <= p->len &&
 	    get16(frame + at + 2) == FW_PORT_NAT_T) {
 		static const uint8_t marker[4];
 
@@ -83,7 +83,8 @@ static enum cordon_result sa_judged(struct fw_sa *sa, enum cordon_result result)
 
 /*
  * Find the SA of an ESP packet. What has none, and what belongs to a crypto-mode SA but can't be
- * decrypted as it is, goes up untouched; for a packet-mode SA the host can't do it.
+ * decrypted as it is, goes up untouched; for a packet-mode SA the host can't do it. Fragments that
+ * can be put together don't come here, but from who isn't the SA's peer they do.
  */
 static enum cordon_result esp_assign(struct fw_port *port, struct fw_pkt *p)
 {
@@ -149,7 +150,7 @@ static enum cordon_result accept_frame(struct fw_port *port, struct fw_pkt *p)
 	if (!fw_port_wants(port, p))
 		return CORDON_RESULT_FILTERED;
 	vlan_strip(port, p);
-	return esp_assign(port, p);
+	return CORDON_RESULT_OK;
 }
 
 /* Judge a frame behind decryption. */
@@ -213,7 +214,7 @@ static void complete_first(const struct fw_pkt *p, struct cordon_rx_completion *
 /* Copy the frame into buffers of the host. */
 static enum cordon_result scatter(struct fw_queue *q, const struct fw_pkt *p)
 {
-	struct cordon_rx_completion done[BUFFERS_MAX] = { 0 };
+	struct cordon_rx_completion done[BUFFERS_MAX];
 	struct cordon_rx_desc bufs[BUFFERS_MAX];
 	const uint8_t *src = fw_pkt_data(p);
 	uint32_t left = p->len;
@@ -232,9 +233,11 @@ static enum cordon_result scatter(struct fw_queue *q, const struct fw_pkt *p)
 		}
 		src += part;
 		left -= part;
-		done[i].len = htole32(part);
-		done[i].flags = left ? htole32(CORDON_RX_MORE) : 0;
-		done[i].buffer = htole32(q->rx_cons + (uint32_t)i);
+		done[i] = (struct cordon_rx_completion){
+			.len = htole32(part),
+			.flags = left ? htole32(CORDON_RX_MORE) : 0,
+			.buffer = htole32(q->rx_cons + (uint32_t)i),
+		};
 	}
 	complete_first(p, &done[0]);
 	if (fw_queue_rx_complete(q, done, (uint32_t)count))
@@ -293,28 +296,171 @@ static void decrypt(struct fw_port *port, struct fw_pkt **esp, uint32_t count)
 	}
 }
 
-static void burst(struct fw_port *port, struct fw_pkt *pkts, uint32_t count)
+/**
+ * struct rx_batch - frames that are to be decrypted and delivered together, in order
+ * @count: frames
+ * @pkts: frames
+ */
+struct rx_batch {
+	uint32_t count;
+	struct fw_pkt *pkts[BURST];
+};
+
+static void batch_flush(struct fw_port *port, struct rx_batch *batch)
 {
-	enum cordon_result result[BURST];
 	struct fw_pkt *esp[BURST];
 	uint32_t esps = 0;
 
-	for (uint32_t i = 0; i < count; i++) {
-		port->stats.rx_wire_packets++;
-		port->stats.rx_wire_bytes += pkts[i].len;
-		result[i] = accept_frame(port, &pkts[i]);
-		pkts[i].result = CORDON_RESULT_OK;
-		if (!result[i] && pkts[i].sa)
-			esp[esps++] = &pkts[i];
+	for (uint32_t i = 0; i < batch->count; i++) {
+		if (batch->pkts[i]->sa)
+			esp[esps++] = batch->pkts[i];
 	}
 	if (esps)
 		decrypt(port, esp, esps);
-	for (uint32_t i = 0; i < count; i++) {
-		if (!result[i])
-			result[i] = deliver(port, &pkts[i]);
-		if (result[i])
-			fw_port_count_rx(port, result[i]);
+	for (uint32_t i = 0; i < batch->count; i++) {
+		enum cordon_result result = deliver(port, batch->pkts[i]);
+
+		if (result)
+			fw_port_count_rx(port, result);
 	}
+	batch->count = 0;
+}
+
+static void batch_add(struct fw_port *port, struct rx_batch *batch, struct fw_pkt *p)
+{
+	enum cordon_result result = esp_assign(port, p);
+
+	p->result = CORDON_RESULT_OK;
+	if (result)
+		fw_port_count_rx(port, result);
+	else
+		batch->pkts[batch->count++] = p;
+}
+
+/* What comes out of reassembly: packets, and fragments that aren't the card's. */
+static void batch_add_reassembled(struct fw_port *port, struct rx_batch *batch)
+{
+	struct fw_pkt *p;
+
+	for (p = fw_reassembly_next(port->reassembly); p; p = fw_reassembly_next(port->reassembly)) {
+		uint32_t merged = fw_reassembly_merged(port->reassembly);
+
+		/* Frames that came before go before, and there is one buffer for all that come. */
+		batch_flush(port, batch);
+		if (merged > 1) {
+			port->stats.rx_reassembled++;
+			port->stats.rx_merged += merged - 1;
+		}
+		if (port->flags & CORDON_PORT_RX_ENABLE)
+			batch_add(port, batch, p);
+		else
+			fw_port_count_rx(port, CORDON_RESULT_RX_DISABLED);
+		/* A packet that no SA takes mustn't go up otherwise than it came. */
+		if (merged > 1 && batch->count && !p->sa) {
+			batch->count = 0;
+			fw_port_count_rx(port, CORDON_RESULT_FRAGMENT);
+		}
+		batch_flush(port, batch);
+	}
+}
+
+static void burst(struct fw_port *port, struct fw_pkt *pkts, uint32_t count)
+{
+	struct rx_batch batch;
+
+	batch.count = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		struct fw_pkt *p = &pkts[i];
+		enum cordon_result result;
+
+		port->stats.rx_wire_packets++;
+		port->stats.rx_wire_bytes += p->len;
+		result = accept_frame(port, p);
+		if (result) {
+			fw_port_count_rx(port, result);
+		} else if (p->is_fragment) {
+			bool taken = fw_reassembly_add(port->reassembly, p, port->worker->now);
+
+			batch_add_reassembled(port, &batch);
+			if (!taken)
+				batch_add(port, &batch, p);
+		} else {
+			batch_add(port, &batch, p);
+		}
+	}
+	batch_flush(port, &batch);
+}
+
+static bool reassembly_wants(void *owner, const struct fw_reassembly_flow *flow)
+{
+	const struct fw_port *port = owner;
+
+	return fw_peer_is_known(&port->sad.peers, flow);
+}
+
+/* By the SPI, as esp_assign() will do it with the whole packet. */
+static enum fw_reassembly_kind reassembly_judge(void *owner, const struct fw_reassembly_flow *flow,
+						const uint8_t *head, uint32_t len, uint32_t *handle)
+{
+	struct fw_sa *sa;
+	uint32_t spi;
+
+	if (flow->proto == PROTO_UDP) {
+		if (len < 4 || get16(head + 2) != FW_PORT_NAT_T)
+			return FW_REASSEMBLY_OTHER;
+		if (len < 8 + sizeof(spi))
+			return FW_REASSEMBLY_UNKNOWN;
+		head += 8;
+	} else if (len < sizeof(spi)) {
+		return FW_REASSEMBLY_OTHER;
+	}
+	memcpy(&spi, head, sizeof(spi));
+	/* Zero, which is also what IKE has there, is no SA's. */
+	sa = fw_sad_find(owner, flow->family, flow->daddr, spi);
+	if (!sa || sa->cfg.offload != CORDON_OFFLOAD_PACKET)
+		return FW_REASSEMBLY_OTHER;
+	*handle = le32toh(sa->cfg.handle);
+	return FW_REASSEMBLY_OURS;
+}
+
+static void reassembly_drop(void *owner, const uint32_t *handle, uint32_t count)
+{
+	struct fw_port *port = owner;
+	struct fw_sa *sa = handle ? fw_sad_get(port, *handle) : NULL;
+
+	for (uint32_t i = 0; i < count; i++) {
+		fw_port_count_rx(port, CORDON_RESULT_FRAGMENT);
+		fw_sa_drop(sa, CORDON_RESULT_FRAGMENT);
+	}
+}
+
+/**
+ * fw_rx_reassembly_alloc() - allocate the reassembly of a port
+ * @port: port
+ *
+ * Return: NULL if out of memory.
+ */
+struct fw_reassembly *fw_rx_reassembly_alloc(struct fw_port *port)
+{
+	static const struct fw_reassembly_ops ops = {
+		.wants = reassembly_wants,
+		.judge = reassembly_judge,
+		.drop = reassembly_drop,
+	};
+
+	return fw_reassembly_alloc(&ops, port);
+}
+
+/* End what has waited for too long; Return: true if there was anything. */
+static bool expire(struct fw_port *port)
+{
+	struct rx_batch batch;
+
+	if (!fw_reassembly_expire(port->reassembly, port->worker->now))
+		return false;
+	batch.count = 0;
+	batch_add_reassembled(port, &batch);
+	return true;
 }
 
 /**
@@ -326,7 +472,7 @@ static void burst(struct fw_port *port, struct fw_pkt *pkts, uint32_t count)
 bool fw_rx_poll(struct fw_port *port)
 {
 	struct fw_pkt *pkts = port->worker->rx;
-	bool work = false;
+	bool work = fw_port_works(port) && expire(port);
 
 	for (uint32_t i = 0; i < BURSTS_IN_ROUND; i++) {
 		uint32_t count = port->wire->ops->rx(port->wire, pkts, BURST);

@@ -5,7 +5,9 @@
 #include <stdbool.h>
 
 struct fw_port;
+struct fw_reassembly;
 
+struct fw_reassembly *fw_rx_reassembly_alloc(struct fw_port *port);
 bool fw_rx_poll(struct fw_port *port);
 
 #endif

@@ -76,6 +76,7 @@ int fw_sad_init(struct fw_sad *sad, uint32_t max)
 		memset(sad, 0, sizeof(*sad));
 		return -ENOMEM;
 	}
+	sad->peers.seed = sad->seed;
 	sad->max = max;
 	sad->mask = buckets - 1;
 	return 0;
@@ -202,6 +203,11 @@ uint16_t fw_sad_add(struct fw_port *port, const struct cordon_sa_cfg *cfg,
 		free(e);
 		return ret == -ENOMEM ? CORDON_CMD_STATUS_NO_MEMORY : CORDON_CMD_STATUS_FAULT;
 	}
+	if (fw_peer_add(&sad->peers, cfg)) {
+		fw_sa_exit(&e->sa);
+		free(e);
+		return CORDON_CMD_STATUS_NO_MEMORY;
+	}
 	e->port = port;
 	e->state_addr = le64toh(cfg->state_addr);
 	e->state_len = le32toh(cfg->state_len);
@@ -217,6 +223,9 @@ uint16_t fw_sad_add(struct fw_port *port, const struct cordon_sa_cfg *cfg,
 
 static void entry_del(struct fw_sad *sad, struct fw_sad_entry *e)
 {
+	/* What is held for the SA is counted for it once more. */
+	fw_reassembly_forget(e->port->reassembly, le32toh(e->sa.cfg.handle));
+	fw_peer_del(&sad->peers, &e->sa.cfg);
 	sad->table[le32toh(e->sa.cfg.handle) & CORDON_HANDLE_INDEX] = NULL;
 	if (e->sa.cfg.direction == CORDON_DIRECTION_IN)
 		cds_hlist_del(&e->node);
@@ -279,8 +288,7 @@ uint16_t fw_sad_update(struct fw_port *port, const struct cordon_sa_update *cfg,
 	e = entry_get(&port->sad, le32toh(cfg->handle));
 	if (!e)
 		return fw_cfg_refuse(done, CORDON_CMD_STATUS_NOT_FOUND, CORDON_PARAM_HANDLE, 0, 0);
-	if (e->sa.cfg.direction != CORDON_DIRECTION_OUT ||
-	    e->sa.cfg.offload != CORDON_OFFLOAD_PACKET || e->sa.cfg.mode != CORDON_MODE_TUNNEL)
+	if (e->sa.cfg.direction != CORDON_DIRECTION_OUT || !fw_sa_writes_l2(&e->sa))
 		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_MODE, 0, 0);
 	e->sa.next_hop = *hop;
 	e->sa.neighbour_asked = false;

@@ -7,6 +7,7 @@
 
 #include "cordon/cmd.h"
 #include "cordon/ipsec.h"
+#include "core/peer.h"
 #include "path/sa.h"
 
 struct fw_port;
@@ -20,6 +21,7 @@ struct fw_sad_entry;
  * @max: greatest number of SAs
  * @count: SAs
  * @seed: of the hash
+ * @peers: where packets for packet-mode IN SAs come from
  */
 struct fw_sad {
 	struct fw_sad_entry **table;
@@ -28,6 +30,7 @@ struct fw_sad {
 	uint32_t max;
 	uint32_t count;
 	uint64_t seed;
+	struct fw_peers peers;
 };
 
 int fw_sad_init(struct fw_sad *sad, uint32_t max);

@@ -192,7 +192,7 @@ static enum cordon_result pad_l2(struct fw_desc *d, const struct fw_sa *sa, uint
 	*pad = 0;
 	if (!(d->flags & FW_DESC_SA) || d->l3_offset >= L2_MIN)
 		return CORDON_RESULT_OK;
-	if (sa->cfg.offload != CORDON_OFFLOAD_PACKET || sa->cfg.mode != CORDON_MODE_TUNNEL)
+	if (!fw_sa_writes_l2(sa))
 		return CORDON_RESULT_BAD_DESC;
 	*pad = L2_MIN - d->l3_offset;
 	d->l3_offset += *pad;

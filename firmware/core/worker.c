@@ -234,6 +234,7 @@ static bool doze_port(struct fw_port *port, uint64_t now, uint64_t *deadline)
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	notify_admin(port, now, deadline);
+	bring_forward(deadline, fw_reassembly_deadline(port->reassembly));
 	if (fw_tx_is_held(port))
 		bring_forward(deadline, now + RETRY_WIRE);
 	if (port->event_overflow || port->event_link_due)

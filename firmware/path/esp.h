@@ -17,6 +17,8 @@
  * Numbers are taken in order; the state block holds the number before this returns. Limits,
  * exhaustion, neighbour, family, length are checked first: a packet that isn't sent takes no
  * number.
+ * BEET: as a tunnel, but the outer header has the fields of the inner one, which stays behind; IPv4
+ * packets with options or fragmented are a mismatch.
  * Tunnel: outer header by RFC 4301 5.1.2, field by field as Linux makes it (fw_iphdr_encap()), L2
  * header from the next hop; tags before @l3 stay. Transport: the ESP header goes behind the IP
  * header (IPv6: behind hop-by-hop, routing and destination options before a routing header).

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "path/esp.h"
 
+#include <errno.h>
+
 #include "cordon/ring.h"
 #include "path/csum.h"
 #include "path/esp_burst.h"
@@ -9,6 +11,11 @@
 #include "path/replay.h"
 #include "path/spd.h"
 #include "path/state.h"
+
+/* Pseudo header of BEET mode: fixed part, and with the most padding. */
+#define BEETPH_LEN 4
+#define BEETPH_MAX 8
+#define IPV4_OPTIONS_MAX 40
 
 /*
  * Bytes between the ESP header's start and the IP packet's end; what a short frame was padded with
@@ -227,6 +234,71 @@ static enum cordon_result unwrap_tunnel(struct fw_pkt *p, uint8_t *payload, uint
 	return CORDON_RESULT_OK;
 }
 
+/*
+ * IPv4 options of a BEET packet: a pseudo header says how many there are, and how many bytes come
+ * before them. Return: bytes of options, or -EINVAL.
+ */
+static int beet_options(uint8_t **payload, uint32_t *len, uint8_t *next_header)
+{
+	const uint8_t *head = *payload;
+	uint32_t head_len;
+	int options;
+
+	if (*len < BEETPH_LEN)
+		return -EINVAL;
+	/* next header, 8-byte units behind the first 8, bytes of padding; then padding, options */
+	head_len = BEETPH_LEN + head[2];
+	options = head[1] * 8 + BEETPH_MAX - (int)head_len;
+	if (head_len > *len || options < 0 || options % 4 || options > IPV4_OPTIONS_MAX ||
+	    (uint32_t)options > *len - head_len)
+		return -EINVAL;
+	*next_header = head[0];
+	*payload += head_len;
+	*len -= head_len;
+	return options;
+}
+
+/* The inner header is made of the outer one, with the addresses of the selector. */
+static enum cordon_result unwrap_beet(struct fw_pkt *p, uint8_t *payload, uint32_t len,
+				      uint8_t next_header)
+{
+	const struct cordon_selector *sel = &p->sa->cfg.selector;
+	uint32_t head_len = fw_iphdr_len(sel->family);
+	uint8_t header[FW_IPV6_LEN];
+	int options = 0;
+	struct fw_outer inner;
+	uint8_t *ip;
+
+	if (sel->family == CORDON_FAMILY_INET && next_header == FW_PROTO_BEETPH)
+		options = beet_options(&payload, &len, &next_header);
+	if (options < 0 || len > UINT16_MAX - (sel->family == CORDON_FAMILY_INET ? head_len : 0))
+		return CORDON_RESULT_BAD_INNER;
+	ip = payload - head_len;
+	if ((uint32_t)(ip - p->buf) < p->l3)
+		return CORDON_RESULT_BAD_INNER;
+
+	inner = (struct fw_outer){
+		.saddr = sel->saddr,
+		.daddr = sel->daddr,
+		.family = sel->family,
+		.proto = next_header,
+		.len = head_len + len,
+	};
+	fw_iphdr_translate(header, fw_pkt_data(p) + p->l3, p->family, &inner);
+	memmove(ip - p->l3, fw_pkt_data(p), p->l3);
+	memcpy(ip, header, head_len);
+	if (options) {
+		ip[0] = (uint8_t)(0x45 + options / 4);
+		fw_put_be16(ip + 10, 0);
+		fw_put_be16(ip + 10, fw_csum_fold(fw_csum_add(ip, head_len + (uint32_t)options, 0)));
+	}
+	p->off = (uint32_t)(ip - p->buf) - p->l3;
+	p->len = p->l3 + head_len + len;
+	p->ethertype = fw_ethertype(sel->family);
+	fw_put_be16(ip - 2, p->ethertype);
+	return CORDON_RESULT_OK;
+}
+
 /* Genuine by its ICV, but not yet known to be new. */
 static enum cordon_result unwrap(struct fw_pkt *p, const struct fw_crypto_op *op, uint64_t seq)
 {
@@ -264,6 +336,8 @@ static enum cordon_result unwrap(struct fw_pkt *p, const struct fw_crypto_op *op
 	fw_sa_used(sa, len);
 	if (sa->cfg.mode == CORDON_MODE_TRANSPORT)
 		result = unwrap_transport(p, op->data, len, next_header);
+	else if (sa->cfg.mode == CORDON_MODE_BEET)
+		result = unwrap_beet(p, op->data, len, next_header);
 	else
 		result = unwrap_tunnel(p, op->data, len, next_header);
 	if (result != CORDON_RESULT_OK)

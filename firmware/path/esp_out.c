@@ -32,9 +32,26 @@ struct shape {
 	uint8_t next_header;
 };
 
-static bool is_tunnel(const struct fw_sa *sa)
+static bool is_transport(const struct fw_sa *sa)
 {
-	return sa->cfg.mode == CORDON_MODE_TUNNEL;
+	return sa->cfg.mode == CORDON_MODE_TRANSPORT;
+}
+
+/*
+ * Does the mode take such a packet? ESP in transport mode applies to whole packets only, RFC 4303
+ * 3.3.4. In BEET mode the header stays behind: so no fragments of IPv4, whose header says that they
+ * are, and no options, which the stack doesn't give to the card either.
+ */
+static bool mode_fits(const struct fw_sa *sa, const struct fw_pkt *p)
+{
+	if (is_transport(sa))
+		return p->family == sa->cfg.family && !p->is_fragment;
+	if (sa->cfg.mode != CORDON_MODE_BEET)
+		return true;
+	if (p->family != sa->cfg.selector.family)
+		return false;
+	return p->family != CORDON_FAMILY_INET ||
+	       (!p->is_fragment && (fw_pkt_data(p)[p->l3] & 15) * 4u == FW_IPV4_LEN);
 }
 
 /* May this packet go through this SA at all? Takes nothing yet. */
@@ -48,12 +65,11 @@ static enum cordon_result judge(struct fw_sa *sa, const struct fw_pkt *p)
 		return CORDON_RESULT_SA_STATE;
 	if (!fw_pkt_is_whole(p))
 		return CORDON_RESULT_TOO_SHORT;
-	/* ESP in transport mode applies to whole packets only, RFC 4303 3.3.4. */
-	if (!is_tunnel(sa) && (p->family != sa->cfg.family || p->is_fragment))
+	if (!mode_fits(sa, p))
 		return CORDON_RESULT_SA_MISMATCH;
 	if (fw_sa_expired(sa))
 		return CORDON_RESULT_SA_EXPIRED;
-	if (is_tunnel(sa) && !sa->next_hop.valid) {
+	if (!is_transport(sa) && !sa->next_hop.valid) {
 		if (!sa->neighbour_asked && sa->event)
 			sa->event(sa, CORDON_EVENT_SA_NEIGHBOUR, 0);
 		sa->neighbour_asked = true;
@@ -120,10 +136,22 @@ static void shape_transport(struct shape *s, const struct fw_pkt *p)
 static void shape_tunnel(struct shape *s, const struct fw_sa *sa, const struct fw_pkt *p)
 {
 	s->l2_len = FW_ETHER_LEN + tags_len(p);
-	s->ip_len = sa->cfg.family == CORDON_FAMILY_INET ? FW_IPV4_LEN : FW_IPV6_LEN;
+	s->ip_len = fw_iphdr_len(sa->cfg.family);
 	s->next_header = p->family == CORDON_FAMILY_INET ? FW_PROTO_IPIP : FW_PROTO_IPV6;
 	s->payload = p->l3;
 	s->payload_len = p->l3_len;
+}
+
+static void shape_beet(struct shape *s, const struct fw_sa *sa, const struct fw_pkt *p)
+{
+	const uint8_t *ip = fw_pkt_data(p) + p->l3;
+	uint32_t inner_len = fw_iphdr_len(p->family);
+
+	s->l2_len = FW_ETHER_LEN + tags_len(p);
+	s->ip_len = fw_iphdr_len(sa->cfg.family);
+	s->next_header = ip[p->family == CORDON_FAMILY_INET ? 9 : 6];
+	s->payload = p->l3 + inner_len;
+	s->payload_len = p->l3_len - inner_len;
 }
 
 /* Return: false if the packet becomes longer than IP, the port or the buffer allows. */
@@ -131,10 +159,12 @@ static bool shape_make(struct shape *s, const struct fw_sa *sa, const struct fw_
 {
 	uint32_t front, back;
 
-	if (is_tunnel(sa))
-		shape_tunnel(s, sa, p);
-	else
+	if (is_transport(sa))
 		shape_transport(s, p);
+	else if (sa->cfg.mode == CORDON_MODE_BEET)
+		shape_beet(s, sa, p);
+	else
+		shape_tunnel(s, sa, p);
 	s->pad_len = -(s->payload_len + TRAILER_LEN) % sa->ops->block;
 	front = s->ip_len + fw_esp_overhead(sa);
 	back = s->pad_len + TRAILER_LEN + sa->cfg.icv_len;
@@ -188,8 +218,8 @@ static void write_transport_ip(uint8_t *ip, const struct shape *s, uint8_t famil
 	fw_put_be16(ip + 10, fw_csum_fold(fw_csum_add(ip, s->ip_len, 0)));
 }
 
-static void write_tunnel_ip(uint8_t *ip, const struct shape *s, const struct fw_pkt *p,
-			    uint8_t proto, uint64_t seq)
+static void write_outer_ip(uint8_t *ip, const uint8_t *inner, const struct shape *s,
+			   const struct fw_pkt *p, uint8_t proto, uint64_t seq)
 {
 	const struct cordon_sa_cfg *cfg = &p->sa->cfg;
 	struct fw_outer outer = {
@@ -206,7 +236,10 @@ static void write_tunnel_ip(uint8_t *ip, const struct shape *s, const struct fw_
 		.inner_len = s->payload_len,
 	};
 
-	fw_iphdr_encap(ip, fw_pkt_data(p) + p->l3, &outer);
+	if (cfg->mode == CORDON_MODE_BEET)
+		fw_iphdr_translate(ip, inner, p->family, &outer);
+	else
+		fw_iphdr_encap(ip, inner, &outer);
 }
 
 static void write_udp(uint8_t *udp, const struct fw_sa *sa, uint32_t len)
@@ -230,16 +263,19 @@ static void build(struct fw_pkt *p, const struct shape *s, uint64_t seq)
 	uint8_t *esp = payload - FW_ESP_LEN - sa->ops->iv_len;
 	uint8_t *ip = payload - fw_esp_overhead(sa) - s->ip_len;
 	uint8_t *frame = ip - s->l2_len;
+	uint8_t inner[FW_IPV6_LEN];
 
+	/* In BEET mode what is written comes over what is read. */
+	memcpy(inner, fw_pkt_data(p) + p->l3, fw_iphdr_len(p->family));
 	/* Tags lie between what is moved and what is written, so they go first. */
 	memmove(frame, fw_pkt_data(p), s->l2_len);
-	if (is_tunnel(sa)) {
-		memcpy(frame, sa->next_hop.daddr, 6);
-		memcpy(frame + 6, sa->next_hop.saddr, 6);
-		write_tunnel_ip(ip, s, p, proto, seq);
-	} else {
+	if (is_transport(sa)) {
 		memmove(ip, fw_pkt_data(p) + p->l3, s->ip_len);
 		write_transport_ip(ip, s, p->family, proto);
+	} else {
+		memcpy(frame, sa->next_hop.daddr, 6);
+		memcpy(frame + 6, sa->next_hop.saddr, 6);
+		write_outer_ip(ip, inner, s, p, proto, seq);
 	}
 	fw_put_be16(ip - 2, fw_ethertype(sa->cfg.family));
 	if (encap)

@@ -79,6 +79,44 @@ void fw_iphdr_encap(uint8_t *ip, const uint8_t *inner, const struct fw_outer *ou
 		encap_ipv6(ip, inner, outer);
 }
 
+static void translate_ipv4(uint8_t *ip, const uint8_t *from, bool from_ipv4,
+			   const struct fw_outer *to)
+{
+	ip[0] = 0x45;
+	fw_put_be16(ip + 2, (uint16_t)to->len);
+	if (from_ipv4)
+		memcpy(ip + 4, from + 4, 4);
+	else
+		fw_put_be32(ip + 4, FW_IPV4_DF);
+	ip[9] = to->proto;
+	fw_put_be16(ip + 10, 0);
+	memcpy(ip + 12, to->saddr, 4);
+	memcpy(ip + 16, to->daddr, 4);
+}
+
+void fw_iphdr_translate(uint8_t *ip, const uint8_t *from, uint8_t from_family,
+			const struct fw_outer *to)
+{
+	bool from_ipv4 = from_family == CORDON_FAMILY_INET;
+	uint8_t hop_limit = from[from_ipv4 ? 8 : 7];
+	uint8_t dsfield = fw_iphdr_dsfield(from, from_family);
+	uint32_t label = from_ipv4 ? 0 : fw_get_be32(from) & 0xfffff;
+
+	if (to->family == CORDON_FAMILY_INET) {
+		ip[1] = dsfield;
+		ip[8] = hop_limit;
+		translate_ipv4(ip, from, from_ipv4, to);
+		fw_put_be16(ip + 10, fw_csum_fold(fw_csum_add(ip, FW_IPV4_LEN, 0)));
+		return;
+	}
+	fw_put_be32(ip, 6u << 28 | (uint32_t)dsfield << 20 | label);
+	fw_put_be16(ip + 4, (uint16_t)(to->len - FW_IPV6_LEN));
+	ip[6] = to->proto;
+	ip[7] = hop_limit;
+	memcpy(ip + 8, to->saddr, 16);
+	memcpy(ip + 24, to->daddr, 16);
+}
+
 void fw_iphdr_decap(uint8_t *inner, uint8_t family, uint8_t outer, uint32_t flags)
 {
 	uint8_t was = fw_iphdr_dsfield(inner, family);

@@ -17,6 +17,7 @@
 
 #define FW_IPV4_LEN 20
 #define FW_IPV6_LEN 40
+#define FW_IPV6_FRAGMENT_LEN 8
 #define FW_UDP_LEN 8
 #define FW_ESP_LEN 8
 /* ESP in UDP, RFC 3948. */
@@ -36,6 +37,7 @@
 #define FW_PROTO_ICMPV6 58
 #define FW_PROTO_NONE 59
 #define FW_PROTO_DEST_OPTS 60
+#define FW_PROTO_BEETPH 94
 #define FW_PROTO_IPCOMP 108
 #define FW_PROTO_SCTP 132
 #define FW_PROTO_UDPLITE 136
@@ -48,6 +50,12 @@
 static inline uint16_t fw_ethertype(uint8_t family)
 {
 	return family == CORDON_FAMILY_INET ? FW_ETHERTYPE_IPV4 : FW_ETHERTYPE_IPV6;
+}
+
+/** fw_iphdr_len() - bytes of a header of an address family without options */
+static inline uint32_t fw_iphdr_len(uint8_t family)
+{
+	return family == CORDON_FAMILY_INET ? FW_IPV4_LEN : FW_IPV6_LEN;
 }
 
 /** fw_iphdr_dsfield() - DSCP and ECN of a header; Return: the octet */
@@ -102,6 +110,19 @@ struct fw_outer {
  * and set for IPv6 that is longer than the least IPv6 MTU.
  */
 void fw_iphdr_encap(uint8_t *ip, const uint8_t *inner, const struct fw_outer *outer);
+
+/**
+ * fw_iphdr_translate() - write a header with the fields of another one, as BEET mode does
+ * @ip: where
+ * @from: the other one, not in the same place
+ * @from_family: of it
+ * @to: @saddr, @daddr, @family, @proto and @len of the new one
+ *
+ * Linux carries TTL, DSCP, ECN and what both families have of ID, DF and flow label; options and
+ * extension headers stay behind.
+ */
+void fw_iphdr_translate(uint8_t *ip, const uint8_t *from, uint8_t from_family,
+			const struct fw_outer *to);
 
 /**
  * fw_iphdr_decap() - carry DSCP and congestion from the outer to the inner header

@@ -180,6 +180,18 @@ static uint16_t check_kind(const struct cordon_sa_cfg *cfg, const struct cordon_
 	return status;
 }
 
+/* In BEET mode inner headers are made with the addresses of the selector. */
+static bool has_inner_addresses(const struct cordon_sa_cfg *cfg)
+{
+	const struct cordon_selector *sel = &cfg->selector;
+	uint8_t prefix = sel->family == CORDON_FAMILY_INET ? 32 : 128;
+
+	if (cfg->mode != CORDON_MODE_BEET || cfg->offload != CORDON_OFFLOAD_PACKET)
+		return true;
+	return sel->family != CORDON_FAMILY_ANY && sel->saddr_prefix == prefix &&
+	       sel->daddr_prefix == prefix;
+}
+
 uint16_t fw_sa_check(const struct cordon_sa_cfg *cfg, const struct cordon_cap_ipsec *caps,
 		     struct cordon_cmd_completion *done)
 {
@@ -202,6 +214,8 @@ uint16_t fw_sa_check(const struct cordon_sa_cfg *cfg, const struct cordon_cap_ip
 				     state_size(cfg), UINT32_MAX);
 	if (!fw_selector_check(&cfg->selector))
 		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_SELECTOR, 0, 0);
+	if (!has_inner_addresses(cfg))
+		return fw_cfg_refuse(done, CORDON_CMD_STATUS_UNSUPPORTED, CORDON_PARAM_SELECTOR, 0, 0);
 	if (!fw_next_hop_check(&cfg->next_hop))
 		return fw_cfg_refuse(done, CORDON_CMD_STATUS_INVALID, CORDON_PARAM_NONE, 0, 0);
 	return CORDON_CMD_STATUS_OK;

@@ -84,6 +84,12 @@ uint32_t fw_sa_bitmap_words(uint32_t window);
  */
 bool fw_next_hop_check(const struct cordon_next_hop *next_hop);
 
+/** fw_sa_writes_l2() - Return: the card writes Ethernet and outer header of what goes through */
+static inline bool fw_sa_writes_l2(const struct fw_sa *sa)
+{
+	return sa->cfg.offload == CORDON_OFFLOAD_PACKET && sa->cfg.mode != CORDON_MODE_TRANSPORT;
+}
+
 /**
  * fw_sa_used() - a packet went through: count it and raise what that brings about
  * @sa: SA with a state block

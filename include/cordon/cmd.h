@@ -363,11 +363,15 @@ CORDON_ABI_SIZE(struct cordon_queue_pair_cfg, 40);
  * @rx_wire_bytes: bytes of them
  * @rx_sa_packets: ESP packets that were decrypted and verified
  * @tx_sa_packets: ESP packets that were made or encrypted
+ * @rx_reassembled: ESP packets that were put together of fragments
+ * @rx_merged: of the frames from the wire that were such fragments, all but one of each packet
  * @reserved: zero
  * @rx_drops: frames from the wire that weren't handed to the host, by enum cordon_result
  * @tx_drops: packets (segments) of the host that didn't leave, by enum cordon_result
  *
- * rx_wire_packets = rx_packets + sum of rx_drops, the reasons SA_MISS excluded.
+ * rx_wire_packets = rx_packets + rx_merged + sum of rx_drops, the reason SA_MISS excluded, and the
+ * fragments that wait for others, up to a second. What becomes of a reassembled packet is counted
+ * once; of one that isn't completed, each fragment.
  */
 struct cordon_port_stats {
 	__le64 rx_packets;
@@ -380,7 +384,9 @@ struct cordon_port_stats {
 	__le64 rx_wire_bytes;
 	__le64 rx_sa_packets;
 	__le64 tx_sa_packets;
-	__le64 reserved[6];
+	__le64 rx_reassembled;
+	__le64 rx_merged;
+	__le64 reserved[4];
 	__le64 rx_drops[CORDON_RESULT_CNT];
 	__le64 tx_drops[CORDON_RESULT_CNT];
 };

@@ -46,7 +46,8 @@ enum cordon_offload {
  * enum cordon_mode - mode of an SA or template
  * @CORDON_MODE_TRANSPORT: RFC 4303 3.1.1
  * @CORDON_MODE_TUNNEL: RFC 4303 3.1.2
- * @CORDON_MODE_BEET: bound end-to-end tunnel
+ * @CORDON_MODE_BEET: bound end-to-end tunnel, draft-nikander-esp-beet-mode: the inner header isn't
+ *	sent, its addresses are those of the SA's selector
  */
 enum cordon_mode {
 	CORDON_MODE_TRANSPORT = 1,
@@ -223,6 +224,7 @@ CORDON_ABI_SIZE(struct cordon_next_hop, 16);
  * @daddr: outer destination
  * @next_hop: OUT, packet mode, tunnel
  * @selector: traffic that may come through; family CORDON_FAMILY_ANY = everything
+ *	In BEET and packet mode it has to be two addresses, of hosts
  * @key: cipher key
  * @auth_key: authentication key
  * @salt: salt

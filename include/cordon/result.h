@@ -42,7 +42,8 @@
  * @CORDON_RESULT_POLICY_TEMPLATE: RX, the packet matches a policy that wants another SA, or
  *	came in clear where the policy protects
  * @CORDON_RESULT_POLICY_BLOCK: RX, the packet matches a policy that blocks
- * @CORDON_RESULT_FRAGMENT: RX, a fragment of an ESP packet for a packet SA, not reassembled
+ * @CORDON_RESULT_FRAGMENT: RX, a fragment of an ESP packet for a packet SA whose others didn't come
+ *	in time, overlap, or contradict each other; or one that came twice
  * @CORDON_RESULT_CRYPTO: the crypto engine failed
  * @CORDON_RESULT_STOPPED: TX, the queue pair was destroyed before the packet was sent
  * @CORDON_RESULT_REPLAY_WINDOW: RX, behind the replay window, or number 0

@@ -115,12 +115,15 @@ class Tunnel:
         template = Sa("", "", 0, mode=self.mode, **self.sa)
         self.out = replace(template, src=one, dst=other, spi=0x1000)
         self.back = replace(template, src=other, dst=one, spi=0x1001)
+        if self.mode == "beet":
+            here, there = self.target(self.left), self.target(self.right)
+            self.out.selector, self.back.selector = f"src {here} dst {there}", f"src {there} dst {here}"
 
     def target(self, host):
         """The address that traffic to a host goes to."""
         if self.lan:
             return host.lan(self.inner)
-        return host.inner(self.inner) if self.mode == "tunnel" else host.address(self.outer)
+        return host.inner(self.inner) if self.mode != "transport" else host.address(self.outer)
 
     def up(self):
         """Add all of it."""
@@ -134,7 +137,7 @@ class Tunnel:
             Policy(there, here, "in", sa_in).add(host, offload)
             if self.lan:
                 Policy(there, here, "fwd", sa_in).add(host, offload)
-            elif self.mode == "tunnel" and self.inner == 6 and offload == "packet":
+            elif self.mode != "transport" and self.inner == 6 and offload == "packet":
                 # The core takes the inner address for that of a neighbour (docs/cordon.rst, packet mode).
                 host.run(f"ip -6 neigh replace {there} lladdr {other.mac()} dev {DEV}")
         return self

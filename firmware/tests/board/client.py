@@ -567,7 +567,7 @@ class Card(Device):
         names = (
             "rx_packets rx_bytes rx_multicast tx_packets tx_bytes tx_segmented "
             "rx_wire_packets rx_wire_bytes "
-            "rx_sa_packets tx_sa_packets"
+            "rx_sa_packets tx_sa_packets rx_reassembled rx_merged"
         ).split()
         words = struct.unpack(f"<{16 + 2 * RESULT_CNT}Q", data)
         return dict(

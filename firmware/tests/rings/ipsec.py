@@ -12,7 +12,7 @@ from scapy.layers.l2 import Ether
 
 OUT, IN, FORWARD = 1, 2, 3
 CRYPTO, PACKET = 1, 2
-TRANSPORT, TUNNEL = 1, 2
+TRANSPORT, TUNNEL, BEET = 1, 2, 3
 ESN, ENCAP = 1, 2
 HOP_SRC, HOP_DST = b"\x02\0\0\0\0\x0a", b"\x02\0\0\0\0\x0b"
 SA_CFG = struct.Struct("<II4sIBBBBBBBBIHHQII16s16s6s6sBBH48s64s64s4sB3s")

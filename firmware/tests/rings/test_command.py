@@ -41,7 +41,7 @@ AUTHS = [None, (ANY, 1 << 11, 0), (ANY, 1 << 11 | 1 << 15, 0), (ANY, 1 << 23, 0)
 def test_capabilities(card):
     assert port_cap(card)[3:] == (0xf00ff, 16, 14, 9600, 256, 0)
     cap, ciphers, auths = ipsec_cap(card)
-    assert cap[3:] == (65536, 16384, 0b110, 0b110, 0x7f, 4096, 1 << 4 | 1 << 6, 0)
+    assert cap[3:] == (65536, 16384, 0b1110, 0b110, 0x7f, 4096, 1 << 4 | 1 << 6, 0)
     assert ciphers == CIPHERS and auths == AUTHS
 
 
@@ -53,7 +53,7 @@ def test_limits_are_published_and_real(start):
     cap = port_cap(card)
     assert cap[3] == 0xf00ff & ~0x20040 and cap[4] == 2
     cap, ciphers, auths = ipsec_cap(card)
-    assert cap[3:] == (8, 4, 0b110, 0b010, 0x7f, 64, 1 << 4, 0)
+    assert cap[3:] == (8, 4, 0b1110, 0b010, 0x7f, 64, 1 << 4, 0)
     less = AES & ~(1 << 31)
     assert ciphers[:8] == [None, None, (less, 0, 0), (less, 0, 4), (less, 1 << 7 | 1 << 11, 4), None, None, None]
     assert auths[:7] == [None, (ANY, 1 << 11, 0), (ANY, 1 << 11, 0), (ANY, 1 << 23, 0), (ANY, 1 << 31, 0), None,

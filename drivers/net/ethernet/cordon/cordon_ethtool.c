@@ -66,6 +66,8 @@ static const struct counter port_counters[] = {
 	PORT_COUNTER(rx_wire_packets),
 	PORT_COUNTER(rx_wire_bytes),
 	PORT_COUNTER(rx_sa_packets),
+	PORT_COUNTER(rx_reassembled),
+	PORT_COUNTER(rx_merged),
 	PORT_COUNTER(tx_sa_packets),
 };
 

@@ -129,6 +129,27 @@ static int check_identity(const struct cordon_caps_ipsec *caps, const struct xfr
 	return 0;
 }
 
+/*
+ * In packet mode the card makes inner headers with the selector's addresses, in both directions it
+ * takes packets between these hosts alone.
+ */
+static int check_inner_addresses(const struct xfrm_state *x, struct netlink_ext_ack *extack)
+{
+	u8 bits = x->sel.family == AF_INET6 ? 128 : 32;
+
+	if (x->props.mode != XFRM_MODE_BEET || x->xso.type != XFRM_DEV_OFFLOAD_PACKET)
+		return 0;
+	if (!cordon_ipsec_family(x->sel.family) || x->sel.prefixlen_s != bits ||
+	    x->sel.prefixlen_d != bits) {
+		NL_SET_ERR_MSG_FMT_MOD(extack,
+				       "selector of /%u and /%u in BEET mode not supported, allowed: /%u and /%u",
+				       x->sel.prefixlen_s, x->sel.prefixlen_d, bits, bits);
+		return -EOPNOTSUPP;
+	}
+
+	return 0;
+}
+
 static int check_selection(const struct xfrm_state *x, struct netlink_ext_ack *extack)
 {
 	bool in = x->xso.dir == XFRM_DEV_OFFLOAD_IN;
@@ -347,6 +368,9 @@ int cordon_ipsec_check(const struct cordon_dev *cdev, const struct xfrm_state *x
 	if (err)
 		return err;
 	err = check_selection(x, extack);
+	if (err)
+		return err;
+	err = check_inner_addresses(x, extack);
 	if (err)
 		return err;
 	err = cordon_ipsec_suite_check(caps, x, extack);

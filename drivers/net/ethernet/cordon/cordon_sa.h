@@ -180,7 +180,7 @@ static inline bool cordon_sa_is_out(const struct cordon_sa *sa)
 static inline bool cordon_sa_has_next_hop(const struct cordon_sa *sa)
 {
 	return cordon_sa_is_packet(sa) && cordon_sa_is_out(sa) &&
-	       sa->cfg.mode == CORDON_MODE_TUNNEL;
+	       sa->cfg.mode != CORDON_MODE_TRANSPORT;
 }
 
 #endif

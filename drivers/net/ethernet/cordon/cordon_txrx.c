@@ -349,10 +349,10 @@ static bool is_rx_completion_sane(const struct cordon_rx_ring *rx,
 	    len > CORDON_RX_BUFFER_LEN || cqe->reserved || flags & ~CORDON_RX_FLAGS ||
 	    le32_to_cpu(cqe->valid) & ~CORDON_COMPLETION_VALID)
 		return false;
-	/* The Ethernet header is in the first buffer, and a packet isn't longer than an skb. */
+	/* The Ethernet header is in the first buffer, and a packet isn't longer than IP allows. */
 	if (!rx->skb)
 		return rx->dropping || len >= ETH_HLEN;
-	return skb_shinfo(rx->skb)->nr_frags < MAX_SKB_FRAGS;
+	return len <= CORDON_RX_PACKET_MAX - rx->skb->len;
 }
 
 /* Begin an skb with the page of a packet's first buffer. */
@@ -370,6 +370,35 @@ static struct sk_buff *begin_skb(struct cordon_rx_ring *rx, struct page *page, u
 	skb_reserve(skb, CORDON_RX_HEADROOM);
 	skb_put(skb, len);
 	return skb;
+}
+
+/*
+ * Add a buffer to the packet under way. An skb has frags for a frame of any MTU, but not for the
+ * longest packet that the card put together of fragments: the rest of it gets skbs of its own.
+ */
+static void add_buffer(struct cordon_rx_ring *rx, struct page *page, u32 len)
+{
+	struct skb_shared_info *info = skb_shinfo(rx->skb);
+	struct sk_buff *rest;
+
+	if (likely(info->nr_frags < MAX_SKB_FRAGS)) {
+		skb_add_rx_frag(rx->skb, info->nr_frags, page, CORDON_RX_HEADROOM, len, PAGE_SIZE);
+		return;
+	}
+	rest = begin_skb(rx, page, len);
+	if (unlikely(!rest)) {
+		dev_kfree_skb_any(rx->skb);
+		rx->skb = NULL;
+		return;
+	}
+	if (rx->last)
+		rx->last->next = rest;
+	else
+		info->frag_list = rest;
+	rx->last = rest;
+	rx->skb->len += len;
+	rx->skb->data_len += len;
+	rx->skb->truesize += rest->truesize;
 }
 
 static void set_hash(struct sk_buff *skb, const struct cordon_rx_completion *first)
@@ -433,17 +462,19 @@ static bool take_buffer(struct cordon_queue_pair *qp, const struct cordon_rx_com
 				      CORDON_RX_HEADROOM, len, DMA_FROM_DEVICE);
 	if (rx->dropping) {
 		page_pool_put_full_page(rx->pool, page, true);
-	} else if (!rx->skb) {
-		rx->skb = begin_skb(rx, page, len);
-		rx->first = *cqe;
+	} else {
+		if (rx->skb) {
+			add_buffer(rx, page, len);
+		} else {
+			rx->skb = begin_skb(rx, page, len);
+			rx->last = NULL;
+			rx->first = *cqe;
+		}
 		if (unlikely(!rx->skb)) {
 			rx->dropping = true;
 			u64_stats_inc(&qp->rx_stats.alloc_fail);
 			u64_stats_inc(&qp->rx_stats.dropped);
 		}
-	} else {
-		skb_add_rx_frag(rx->skb, skb_shinfo(rx->skb)->nr_frags, page, CORDON_RX_HEADROOM,
-				len, PAGE_SIZE);
 	}
 	if (more)
 		return false;

@@ -14,6 +14,8 @@
 /* What is left of a page: the card writes so much into a buffer. */
 #define CORDON_RX_BUFFER_LEN \
 	(PAGE_SIZE - CORDON_RX_HEADROOM - SKB_DATA_ALIGN(sizeof(struct skb_shared_info)))
+/* The longest IPv6 packet, Ethernet header, tags as many as the card looks behind. */
+#define CORDON_RX_PACKET_MAX (65535 + 40 + 14 + 32)
 /* Buffers are posted in such batches. */
 #define CORDON_RX_BATCH 16
 
@@ -89,6 +91,7 @@ struct cordon_tx_ring {
  * @pages: pages behind @desc
  * @pool: where they come from
  * @skb: packet of which more buffers come
+ * @last: last skb of those that hold the rest of @skb
  * @first: first completion of @skb
  * @prod: producer index of @desc
  * @cons: consumer index of @desc and @cq, which go together
@@ -103,6 +106,7 @@ struct cordon_rx_ring {
 	struct page **pages;
 	struct page_pool *pool;
 	struct sk_buff *skb;
+	struct sk_buff *last;
 	struct cordon_rx_completion first;
 	u32 prod;
 	u32 cons;
