@@ -162,19 +162,8 @@ def test_suite_that_the_card_lacks(swan):
     found = swan.states()
     assert len(found) == 4
     assert {sa.offload for sa in found} == {None}
+    swan.ping(swan.right.host)
     if swan.hw_offload == "auto":
-        check_auto(swan)
-    else:
-        swan.ping(swan.right.host)
-
-
-def check_auto(swan):
-    """The SA went to software, but charon has put its policy into packet offload all the same.
-
-    The kernel finds no SA for such a policy. Nothing passes; clear text doesn't either.
-    """
-    mark = swan.pair.wire.mark()
-    policies = swan.pair.left.run(f"ip xfrm policy list src {swan.left.host}/32").stdout
-    assert "mode packet" in policies
-    assert " 0 received" in swan.left.run(f"ping -c 2 -W 1 {swan.right.host}").stdout
-    assert not [frame for frame in swan.pair.wire.since(mark) if frame.is_clear()]
+        # For such SAs the policies must not be in packet mode, or nothing would find the way to them.
+        policies = swan.pair.left.run(f"ip xfrm policy list src {swan.left.host}/32").stdout
+        assert policies and "offload" not in policies

@@ -397,6 +397,7 @@ static int add_sa(struct cordon_dev *cdev, struct xfrm_state *x, struct netlink_
 static int cordon_ipsec_state_add(struct net_device *dev, struct xfrm_state *x,
 				  struct netlink_ext_ack *extack)
 {
+	bool packet = x->xso.type == XFRM_DEV_OFFLOAD_PACKET;
 	struct cordon_dev *cdev = cordon_ipsec_dev(dev);
 	int err;
 
@@ -411,16 +412,29 @@ static int cordon_ipsec_state_add(struct net_device *dev, struct xfrm_state *x,
 		return 0;
 	}
 
+	if (!packet) {
+		err = cordon_ipsec_fallback_try(cdev->ipsec, x, extack);
+		if (err)
+			return err;
+	}
+
 	err = cordon_ipsec_check(cdev, x, extack);
 	if (!err)
 		err = add_sa(cdev, x, extack);
-	if (!err)
+	if (!err) {
+		if (packet)
+			cordon_ipsec_fallback_taken(cdev->ipsec, x);
 		return 0;
+	}
 
 	cordon_ipsec_count(cdev->ipsec, CORDON_IPSEC_SA_REFUSED);
 
 	/* Only by this error the stack's own crypto takes over. */
-	return x->xso.type == XFRM_DEV_OFFLOAD_CRYPTO ? -EOPNOTSUPP : err;
+	if (!packet)
+		return -EOPNOTSUPP;
+	cordon_ipsec_fallback_refused(cdev->ipsec, x);
+
+	return err;
 }
 
 static void kill_sa(struct cordon_ipsec *ipsec, struct cordon_sa *sa)

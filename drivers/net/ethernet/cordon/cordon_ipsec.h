@@ -50,11 +50,36 @@ enum cordon_ipsec_stat {
 	CORDON_IPSEC_STAT_CNT,
 };
 
+/* How many SAs that were refused in packet mode are remembered. */
+#define CORDON_IPSEC_REFUSALS 64
+
+/**
+ * struct cordon_ipsec_refusal - an SA that was refused in packet mode
+ * @spi: SPI
+ * @reqid: request id, 0 = nothing
+ * @family: of @daddr
+ * @mode: XFRM_MODE_*
+ * @dir: XFRM_DEV_OFFLOAD_*
+ * @fell_back: it was added in crypto mode then
+ * @daddr: outer destination
+ * @time: jiffies
+ */
+struct cordon_ipsec_refusal {
+	__be32 spi;
+	u32 reqid;
+	u16 family;
+	u8 mode;
+	u8 dir;
+	bool fell_back;
+	xfrm_address_t daddr;
+	unsigned long time;
+};
+
 /**
  * struct cordon_ipsec - IPsec offload of a function
  * @cdev: device
  * @lock: serializes what changes the card's tables with their restoration after a reset; protects
- *	@blocks, @limbo and @ghosts. Commands are sent under it. It's taken with RTNL or
+ *	@blocks, @limbo, @ghosts and @refusals. Commands are sent under it. It's taken with RTNL or
  *	xfrm_cfg_mutex held, and takes neither
  * @sas: SAs
  * @policies: policies
@@ -76,6 +101,8 @@ enum cordon_ipsec_stat {
  * @nexthop_work: keeps next hops current
  * @netevent: tells of changed neighbours
  * @policy_order: age of the next policy
+ * @refusals: SAs that were refused in packet mode lately
+ * @next_refusal: where the next one is noted
  * @stats: enum cordon_ipsec_stat
  */
 struct cordon_ipsec {
@@ -101,6 +128,8 @@ struct cordon_ipsec {
 	struct delayed_work nexthop_work;
 	struct notifier_block netevent;
 	u64 policy_order;
+	struct cordon_ipsec_refusal refusals[CORDON_IPSEC_REFUSALS];
+	unsigned int next_refusal;
 	atomic64_t stats[CORDON_IPSEC_STAT_CNT];
 };
 
@@ -155,6 +184,14 @@ int cordon_ipsec_suite_check(const struct cordon_caps_ipsec *caps, const struct 
 			     struct netlink_ext_ack *extack);
 void cordon_ipsec_suite_fill(struct cordon_sa_cfg *cfg, const struct xfrm_state *x);
 void cordon_ipsec_suite_show(struct seq_file *file, const struct cordon_caps_ipsec *caps);
+
+/* cordon_ipsec_fallback.c */
+void cordon_ipsec_fallback_refused(struct cordon_ipsec *ipsec, const struct xfrm_state *x);
+void cordon_ipsec_fallback_taken(struct cordon_ipsec *ipsec, const struct xfrm_state *x);
+int cordon_ipsec_fallback_try(struct cordon_ipsec *ipsec, const struct xfrm_state *x,
+			      struct netlink_ext_ack *extack);
+int cordon_ipsec_fallback_check_policy(struct cordon_ipsec *ipsec, const struct xfrm_policy *xp,
+				       struct netlink_ext_ack *extack);
 
 /* cordon_ipsec_state.c */
 void cordon_ipsec_state_load(struct cordon_sa *sa, const struct xfrm_state *x);
