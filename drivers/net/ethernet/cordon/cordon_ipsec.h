@@ -197,6 +197,7 @@ int cordon_ipsec_fallback_check_policy(struct cordon_ipsec *ipsec, const struct 
 void cordon_ipsec_state_load(struct cordon_sa *sa, const struct xfrm_state *x);
 void cordon_ipsec_state_store(struct cordon_sa *sa, struct xfrm_state *x);
 void cordon_ipsec_state_update_stats(struct cordon_sa *sa, struct xfrm_state *x);
+bool cordon_ipsec_state_catch_up(struct cordon_sa *sa, const struct xfrm_state *x);
 void cordon_ipsec_state_refresh_work(struct work_struct *work);
 void cordon_ipsec_event(struct cordon_dev *cdev, u16 type, u32 handle, u64 value);
 void cordon_ipsec_events_lost(struct cordon_dev *cdev);

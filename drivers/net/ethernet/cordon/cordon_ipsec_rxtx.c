@@ -238,7 +238,8 @@ static u32 crypto_status(u8 result, u8 mode)
  * The stack's SA that a packet came through, with a reference. A dead SA's owner isn't touched, and
  * one that is being freed has no references any more.
  */
-static struct xfrm_state *get_state(struct cordon_ipsec *ipsec, u32 handle, bool packet, u8 *mode)
+static struct xfrm_state *get_state(struct cordon_ipsec *ipsec, u32 handle, bool packet, u8 *mode,
+				    u8 *result)
 {
 	struct xfrm_state *x = NULL;
 	struct cordon_sa *sa;
@@ -253,6 +254,9 @@ static struct xfrm_state *get_state(struct cordon_ipsec *ipsec, u32 handle, bool
 	if (sa && refcount_inc_not_zero(&sa->owner->refcnt)) {
 		x = sa->owner;
 		*mode = sa->cfg.mode;
+		/* It guessed the number by what the stack no longer goes by. */
+		if (*result == CORDON_RESULT_AUTH_FAILED && cordon_ipsec_state_catch_up(sa, x))
+			*result = CORDON_RESULT_SA_STATE;
 	}
 	rcu_read_unlock();
 
@@ -295,7 +299,7 @@ bool cordon_ipsec_rx(struct cordon_dev *cdev, struct sk_buff *skb, u32 handle, u
 		return false;
 	}
 
-	x = get_state(ipsec, handle, rx_flags & CORDON_RX_SA_PACKET, &mode);
+	x = get_state(ipsec, handle, rx_flags & CORDON_RX_SA_PACKET, &mode, &result);
 	if (rx_flags & CORDON_RX_SA_CRYPTO)
 		status = crypto_status(result, mode);
 	if (!status || (!x && result != CORDON_RESULT_OK)) {

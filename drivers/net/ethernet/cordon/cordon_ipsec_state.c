@@ -139,6 +139,8 @@ void cordon_ipsec_state_load(struct cordon_sa *sa, const struct xfrm_state *x)
 	u64 number = state_number(x, cordon_sa_is_out(sa));
 
 	block->state->seq = cpu_to_le64(number);
+	sa->stack_seq = number;
+	sa->stored_seq = number;
 	load_limits(block, x);
 	if (!cordon_sa_is_packet(sa)) {
 		/* The stack looks after the limits. */
@@ -215,16 +217,23 @@ static void store_oseq(struct xfrm_state *x, u64 number)
 		esn->oseq_hi = number >> 32;
 }
 
-/* Packet mode: bring the stack's numbers up to date. */
+/*
+ * Packet mode: bring the stack's numbers up to date. If they aren't those that were stored last,
+ * the stack was given others (XFRM_MSG_NEWAE, or a copy of the SA those of the original). The card
+ * takes only greater ones, for a number must not come twice, and not here, see adopt_number().
+ */
 static void __state_store(struct cordon_sa *sa, struct xfrm_state *x)
 {
 	struct cordon_sa_block *block = sa->block;
 	u64 packets = cordon_sa_read(&block->state->packets);
 	u64 number = cordon_sa_read(&block->state->seq);
+	u64 known = state_number(x, cordon_sa_is_out(sa));
 
 	lockdep_assert_held(&block->lock);
 
-	if (number == sa->stored_seq && packets == sa->stored_packets)
+	if (known != sa->stack_seq && known > number)
+		return;
+	if (known == sa->stack_seq && number == sa->stored_seq && packets == sa->stored_packets)
 		return;
 
 	if (cordon_sa_is_out(sa))
@@ -233,6 +242,40 @@ static void __state_store(struct cordon_sa *sa, struct xfrm_state *x)
 		store_window(block, x, number);
 	sa->stored_seq = number;
 	sa->stored_packets = packets;
+	sa->stack_seq = state_number(x, cordon_sa_is_out(sa));
+}
+
+/* Where the card's ring belongs to numbers beyond the greatest, it says what the stack says. */
+static void move_window(struct cordon_sa_block *block, const struct xfrm_state *x, u64 from, u64 to)
+{
+	u64 words = min_t(u64, to / 64 - from / 64, block->words);
+	u64 i;
+
+	for (i = 0; i < words; i++)
+		WRITE_ONCE(block->state->bitmap[(to / 64 - i) % block->words], 0);
+	load_bitmap(block, x, to);
+}
+
+/*
+ * The stack was given a greater number: the card goes on from there. The card may be storing one of
+ * its own just now, so this is repeated until the stack's is seen to be in place. The greatest
+ * number rises before the window moves: what is received meanwhile may be refused for being late,
+ * but nothing is accepted twice.
+ */
+static void adopt_number(struct cordon_sa *sa, struct xfrm_state *x)
+{
+	struct cordon_sa_block *block = sa->block;
+	u64 number = cordon_sa_read(&block->state->seq);
+	u64 known = state_number(x, cordon_sa_is_out(sa));
+
+	lockdep_assert_held(&block->lock);
+
+	if (!cordon_sa_is_packet(sa) || known == sa->stack_seq || known <= number)
+		return;
+
+	WRITE_ONCE(block->state->seq, cpu_to_le64(known));
+	if (!cordon_sa_is_out(sa))
+		move_window(block, x, number, known);
 }
 
 /**
@@ -250,6 +293,33 @@ void cordon_ipsec_state_store(struct cordon_sa *sa, struct xfrm_state *x)
 	spin_lock_bh(&sa->block->lock);
 	__state_store(sa, x);
 	spin_unlock_bh(&sa->block->lock);
+}
+
+/**
+ * cordon_ipsec_state_catch_up() - crypto mode: does the stack know of greater numbers than the card
+ * @sa: inbound SA
+ * @x: the stack's
+ *
+ * That is so if it was given them (XFRM_MSG_NEWAE). With ESN the card guesses another upper half
+ * then, and can't verify a packet. It's only a guess: this needs no lock.
+ *
+ * Context: any but hard interrupts.
+ * Return: true if so; the card has them now.
+ */
+bool cordon_ipsec_state_catch_up(struct cordon_sa *sa, const struct xfrm_state *x)
+{
+	u64 known;
+
+	if (!(x->props.flags & XFRM_STATE_ESN))
+		return false;
+
+	known = state_number(x, false);
+	if (known <= cordon_sa_read(&sa->block->state->seq))
+		return false;
+
+	WRITE_ONCE(sa->block->state->seq, cpu_to_le64(known));
+
+	return true;
 }
 
 static void count_drops(struct cordon_sa *sa, struct xfrm_state *x)
@@ -340,6 +410,7 @@ static void refresh(struct cordon_sa *sa, struct xfrm_state *x, bool used)
 
 	spin_lock(&block->lock);
 	__update_stats(sa, x);
+	adopt_number(sa, x);
 	load_limits(block, x);
 	flags = le32_to_cpu(READ_ONCE(block->state->flags));
 	spin_unlock(&block->lock);

@@ -122,6 +122,7 @@ struct cordon_sa_block {
  * @restore: waits for the SA to be on the card again
  * @mark: mark for the lookup of the next hop's route
  * @nexthop_packets: counter of packets when the next hop was last looked at
+ * @stack_seq: number that the owner had after that; under the block's lock
  * @stored_seq: number when the owner's numbers were last stored; under the block's lock
  * @stored_packets: counter of packets at that time; under the block's lock
  * @stored_time: jiffies at that time; under the block's lock
@@ -140,6 +141,7 @@ struct cordon_sa {
 	struct cordon_ipsec_restore *restore;
 	u32 mark;
 	u64 nexthop_packets;
+	u64 stack_seq;
 	u64 stored_seq;
 	u64 stored_packets;
 	unsigned long stored_time;
