@@ -135,6 +135,22 @@ def test_rekey_loses_nothing(swan):
 
 
 @pytest.mark.limit(240)
+def test_interface_down_and_up(swan):
+    """The stack deletes offloaded SAs with the interface; charon hears of it and makes new ones."""
+    swan.up("net")
+    swan.ping(swan.right.host)
+    before = {sa.spi for sa in swan.states()}
+    left = swan.pair.left
+    left.run(f"ip link set {DEV} down")
+    time.sleep(1)
+    left.up()
+    left.run(f"ip route replace {swan.right.net} via {swan.pair.right.v4}; ip -6 route replace {swan.right.net6} via {swan.pair.right.v6}")
+    left.wait(lambda: " 0% packet loss" in swan.left.run(f"ping -c 1 -W 1 {swan.right.host}").stdout, "a tunnel", 60)
+    if OFFLOADS[swan.hw_offload]:
+        assert not before & {sa.spi for sa in states(left.vm)}
+
+
+@pytest.mark.limit(240)
 def test_ike_passes_beside_a_transport_sa(swan):
     """The SA is for all that the gateways say to each other; IKE has its own way."""
     swan.up("gw")

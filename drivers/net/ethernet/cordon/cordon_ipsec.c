@@ -846,11 +846,18 @@ int cordon_ipsec_init(struct cordon_dev *cdev)
 
 	cordon_handles_init(&ipsec->sas, cdev->ipsec_caps.sa_max);
 	cordon_handles_init(&ipsec->policies, cdev->ipsec_caps.policy_max);
+	err = cordon_ipsec_down_init(ipsec);
+	if (err)
+		goto err_exit_handles;
 	cdev->ipsec = ipsec;
 	setup_netdev(cdev->netdev);
 
 	return 0;
 
+err_exit_handles:
+	cordon_handles_exit(&ipsec->policies);
+	cordon_handles_exit(&ipsec->sas);
+	cordon_nexthop_exit(ipsec);
 err_exit_blocks:
 	cordon_sa_blocks_exit(&ipsec->blocks);
 err_destroy_wq:
@@ -876,6 +883,7 @@ void cordon_ipsec_exit(struct cordon_dev *cdev)
 	if (!ipsec)
 		return;
 
+	cordon_ipsec_down_exit(ipsec);
 	cordon_nexthop_exit(ipsec);
 	cancel_delayed_work_sync(&ipsec->refresh_work);
 	cancel_delayed_work_sync(&ipsec->ghost_work);

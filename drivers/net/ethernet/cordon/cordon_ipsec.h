@@ -100,6 +100,7 @@ struct cordon_ipsec_refusal {
  * @refresh_work: brings limits and ports to the card, and what SAs report to the stack
  * @nexthop_work: keeps next hops current
  * @netevent: tells of changed neighbours
+ * @netdev_nb: tells when the network device goes down
  * @policy_order: age of the next policy
  * @refusals: SAs that were refused in packet mode lately
  * @next_refusal: where the next one is noted
@@ -127,6 +128,7 @@ struct cordon_ipsec {
 	struct delayed_work refresh_work;
 	struct delayed_work nexthop_work;
 	struct notifier_block netevent;
+	struct notifier_block netdev_nb;
 	u64 policy_order;
 	struct cordon_ipsec_refusal refusals[CORDON_IPSEC_REFUSALS];
 	unsigned int next_refusal;
@@ -184,6 +186,10 @@ int cordon_ipsec_suite_check(const struct cordon_caps_ipsec *caps, const struct 
 			     struct netlink_ext_ack *extack);
 void cordon_ipsec_suite_fill(struct cordon_sa_cfg *cfg, const struct xfrm_state *x);
 void cordon_ipsec_suite_show(struct seq_file *file, const struct cordon_caps_ipsec *caps);
+
+/* cordon_ipsec_down.c */
+int cordon_ipsec_down_init(struct cordon_ipsec *ipsec);
+void cordon_ipsec_down_exit(struct cordon_ipsec *ipsec);
 
 /* cordon_ipsec_fallback.c */
 void cordon_ipsec_fallback_refused(struct cordon_ipsec *ipsec, const struct xfrm_state *x);
