@@ -206,17 +206,15 @@ def expire(pair, offload, limits, direction):
     """What happens with limits: answers, events, and what the other end counts."""
     tunnel = Tunnel(pair.left, pair.right, left_offload=offload)
     (tunnel.out if direction == "out" else tunnel.back).extra = limits
-    # Only the left end's SA is limited.
-    add = type(tunnel.out).add
-
     with Expiries(pair.left) as events:
         try:
             for host, mode, sent, received in ((pair.left, offload, tunnel.out, tunnel.back),
                                                (pair.right, None, tunnel.back, tunnel.out)):
+                # Only the left end's SA is limited.
                 if host is pair.right:
                     tunnel.out.extra = tunnel.back.extra = ""
-                add(sent, host, "out", mode)
-                add(received, host, "in", mode)
+                sent.add(host, "out", mode)
+                received.add(host, "in", mode)
                 other = pair.right if host is pair.left else pair.left
                 Policy(tunnel.target(host), tunnel.target(other), "out", sent).add(host, mode)
                 Policy(tunnel.target(other), tunnel.target(host), "in", received).add(host, mode)
@@ -231,14 +229,158 @@ def expire(pair, offload, limits, direction):
             tunnel.down()
 
 
-@pytest.mark.core
 @pytest.mark.limit(120)
-@pytest.mark.parametrize("direction", ("out", "in"))
-@pytest.mark.parametrize("name", LIMITS)
-def test_limits_are_exact(pair, name, direction):
+@pytest.mark.parametrize("case", [*((name, "out") for name in LIMITS), ("packets", "in"), ("bytes", "in")], ids="-".join)
+def test_limits_are_exact(pair, case):
     """Exact to the packet, and the same events as in software."""
+    name, direction = case
     want, wanted = expire(pair, None, LIMITS[name], direction)
     got, events = expire(pair, "packet", LIMITS[name], direction)
     assert got == want
     assert events.found == wanted.found
     assert len(events.found) == len(set(events.found))
+
+
+@pytest.mark.core
+def test_changed_limit_is_in_force(pair):
+    """A limit that `state update` brings stops the SA where it says, and its event comes once."""
+    with Tunnel(pair.left, pair.right, left_offload="packet") as tunnel:
+        tunnel.out.extra = "limit packet-hard 1000000"
+        tunnel.out.add(pair.left, "out", "packet", verb="update")
+        ping(pair, tunnel, 10)
+        tunnel.out.extra = "limit packet-soft 15 limit packet-hard 20"
+        tunnel.out.add(pair.left, "out", "packet", verb="update")
+        time.sleep(SOON)
+        mark = pair.wire.mark()
+        with Expiries(pair.left) as events:
+            assert ping(pair, tunnel, 20, check=False) <= 10
+            time.sleep(SOON)
+        assert len(numbers(pair, mark)) == 10
+        assert not [f for f in pair.wire.since(mark) if f.is_clear()]
+        assert events.found == ["soft", "hard"]
+
+
+@pytest.mark.parametrize("offload", ALL)
+def test_use_is_told(pair, offload):
+    """First and last use of an SA; time limits begin with the first."""
+    with Tunnel(pair.left, pair.right, left_offload=offload) as tunnel:
+        for sa in (tunnel.out, tunnel.back):
+            assert re.search(r" use -", dump(pair.left, sa)) and "lastused" not in dump(pair.left, sa)
+        ping(pair, tunnel, 2)
+        time.sleep(SOON)
+        for sa in (tunnel.out, tunnel.back):
+            assert re.search(r" use \d{4}-", dump(pair.left, sa)), dump(pair.left, sa)
+            assert "lastused" in dump(pair.left, sa), dump(pair.left, sa)
+        tunnel.out.extra = "limit time-use-hard 1"
+        tunnel.out.add(pair.left, "out", offload, verb="update")
+        with Expiries(pair.left) as events:
+            time.sleep(2)
+        assert events.found == ["hard"]
+
+
+@pytest.mark.core
+def test_changed_port_is_in_force(pair):
+    """UDP ports that `state update` brings are on the wire within a second."""
+    with Tunnel(pair.left, pair.right, left_offload="packet", sa={"extra": "encap espinudp 4500 4500 0.0.0.0"}) as tunnel:
+        mark = pair.wire.mark()
+        pair.left.ping(tunnel.target(pair.right), count=3, options="-i 0.02 -W 0.2", check=False)
+        tunnel.out.extra = "encap espinudp 4500 40001 0.0.0.0"
+        tunnel.out.add(pair.left, "out", "packet", verb="update")
+        time.sleep(SOON)
+        pair.left.ping(tunnel.target(pair.right), count=3, options="-i 0.02 -W 0.2", check=False)
+        ports = [int.from_bytes(f.l4[2:4], "big") for f in pair.wire.since(mark) if f.out and f.protocol == 17]
+        assert ports == [4500] * 3 + [40001] * 3
+        # The numbers went on.
+        assert replay(pair.left, tunnel.out)[0] == 6
+
+
+CLEAR_OFFLOAD = 1
+
+
+@pytest.mark.parametrize("esn", (False, True), ids=("seq32", "esn"))
+@pytest.mark.parametrize("offload", OFFLOADS)
+def test_migrated_state_goes_on(pair, offload, esn):
+    """XFRM_MSG_MIGRATE_STATE: this kernel can't take the offload along, and says so; without it the numbers go on."""
+    other = "10.9.0.11"
+    pair.left.run(f"ip addr add {other}/24 dev {DEV}")
+    try:
+        with Tunnel(pair.left, pair.right, "tunnel", left_offload=offload, sa={"esn": esn, "window": 64 if esn else 32}) as tunnel:
+            mark = pair.wire.mark()
+            ping(pair, tunnel, 20)
+            to = {"new_src": other, "new_dst": tunnel.out.dst}
+            assert "offload" in xfrm(pair.left, "migrate_state", tunnel.out, check=False, **to)
+            ping(pair, tunnel, 5)
+            time.sleep(SOON)
+            xfrm(pair.left, "migrate_state", tunnel.out, flags=CLEAR_OFFLOAD, **to)
+            here, there = tunnel.target(pair.left), tunnel.target(pair.right)
+            tunnel.out.src = other
+            pair.left.run(f"ip xfrm policy delete src {here} dst {there} dir out")
+            Policy(here, there, "out", tunnel.out).add(pair.left)
+            ping(pair, tunnel, 5)
+            assert numbers(pair, mark) == list(range(1, 31))
+            assert counters(pair.left, tunnel.out)[1] == 30
+    finally:
+        pair.left.run(f"ip addr del {other}/24 dev {DEV}")
+
+
+# What is sent to the left end again, made of a genuine frame.
+SENT = {
+    "replayed": lambda frame: frame,
+    "bad-icv": lambda frame: frame[:38] + b"\0\0\0\x30" + frame[42:-1] + bytes([frame[-1] ^ 1]),
+    "behind-window": lambda frame: frame[:38] + b"\0\0\0\1" + frame[42:],
+    "unknown-spi": lambda frame: frame[:34] + b"\0\0\x77\x77" + frame[38:],
+    "short": lambda frame: frame[:16] + (36).to_bytes(2, "big") + frame[18:24] + checksum(frame, 36) + frame[26:38] + b"\0\0\0\x31" + frame[42:50],
+    "clear": lambda frame: frame[:16] + (28).to_bytes(2, "big") + frame[18:23] + b"\x11" + checksum(frame, 28, 17) + frame[26:34] +
+             bytes.fromhex("1f90 1f90 0008 0000"),
+}
+
+SEND = """
+import socket, sys
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind((sys.argv[1], 0))
+for word in sys.argv[2:]:
+    s.send(bytes.fromhex(word))
+"""
+
+
+def checksum(frame, length, protocol=50):
+    """Of an IPv4 header without options after a change of the two fields."""
+    head = frame[14:16] + length.to_bytes(2, "big") + frame[18:23] + bytes([protocol, 0, 0]) + frame[26:34]
+    total = sum(int.from_bytes(head[at:at + 2], "big") for at in range(0, 20, 2))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return (~total & 0xFFFF).to_bytes(2, "big")
+
+
+def judged(pair, offload):
+    """Counters of the stack, and of the SA, for each of SENT; and what debugfs says of the SA."""
+    found = {}
+    with Tunnel(pair.left, pair.right, left_offload=offload) as tunnel:
+        mark = pair.wire.mark()
+        ping(pair, tunnel, 40)
+        frame = [f.data for f in pair.wire.since(mark) if f.esp and not f.out][-1]
+        for name, change in SENT.items():
+            before = pair.left.xfrm_stat()
+            pair.right.run(["python3", "-c", SEND, DEV, *[change(frame).hex()] * 3])
+            pair.left.ping(tunnel.target(pair.right))
+            now = pair.left.xfrm_stat()
+            found[name] = {key: now[key] - before.get(key, 0) for key in now if now[key] != before.get(key, 0)}
+        found["sa"] = re.findall(r"replay-window (\d+) replay (\d+) failed (\d+)", dump(pair.left, tunnel.back))
+        pair.left.run("mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug")
+        shown = pair.left.run("cat /sys/kernel/debug/cordon/*/ipsec_sas").stdout
+    return found, shown
+
+
+@pytest.mark.core
+@pytest.mark.limit(120)
+def test_counters_are_those_of_software(pair):
+    """The same bad packets move the same counters; the SA tells what it dropped, and never a key."""
+    want, shown = judged(pair, None)
+    assert shown == "" and want["replayed"] and want["bad-icv"]
+    for offload in OFFLOADS:
+        got, shown = judged(pair, offload)
+        assert got == want, offload
+        lines = [line for line in shown.splitlines() if " spi 0x00001001 " in line and f" in transport {offload} " in line]
+        assert len(lines) == 1, shown
+        if offload == "packet":
+            assert "packets 46 " in lines[0] and "auth_failed 3" in lines[0] and " replay 3" in lines[0], shown

@@ -6,8 +6,8 @@ import json
 SCRIPT = r"""
 import json, socket, struct, sys
 
-NEWAE, GETAE, MIGRATE, MIGRATE_STATE = 0x1e, 0x1f, 0x21, 0x29
-LTIME_VAL, REPLAY_VAL, XFRMA_MIGRATE, REPLAY_ESN_VAL, OFFLOAD_DEV = 9, 10, 17, 23, 28
+NEWAE, GETAE, MIGRATE_STATE = 0x1e, 0x1f, 0x29
+LTIME_VAL, REPLAY_VAL, REPLAY_ESN_VAL = 9, 10, 23
 REQUEST, ACK, REPLACE = 1, 4, 0x100
 ESP = 50
 
@@ -67,27 +67,14 @@ def migrate_state(a):
     saddr = packed(a["new_src"])[1]
     sel = bytes(40) + struct.pack("=HBBBxxxiI", family, 0, 0, 0, 0, 0)
     talk(MIGRATE_STATE, sa_id(a["dst"], a["spi"]) + daddr + saddr + bytes(8) + sel +
-         struct.pack("=IIHH", a["reqid"], 0, family, 0), ACK)
-
-def migrate(a):
-    # The policy's selector, its direction, and the endpoints of SA and template.
-    family, daddr = packed(a["sel_dst"])
-    length = 32 if family == socket.AF_INET else 128
-    sel = daddr + packed(a["sel_src"])[1] + bytes(8) + struct.pack("=HBBBxxxiI", family, length, length, 0, 0, 0)
-    outer, old = packed(a["dst"])
-    ends = old + packed(a["src"])[1] + packed(a["new_dst"])[1] + packed(a["new_src"])[1]
-    body = sel + struct.pack("=IBxxx", 0, a["dir"])
-    body += attr(XFRMA_MIGRATE, ends + struct.pack("=BBHIHH", ESP, a["mode"], 0, a["reqid"], outer, outer))
-    if "dev" in a:
-        body += attr(OFFLOAD_DEV, struct.pack("=iBxxx", socket.if_nametoindex(a["dev"]), a["flags"]))
-    talk(MIGRATE, body, ACK)
+         struct.pack("=IIHH", a["reqid"], a.get("flags", 0), family, 0), ACK)
 
 globals()[sys.argv[1]](json.loads(sys.argv[2]))
 """
 
 
-def xfrm(host, name, sa, **values):
-    """Send a message about an SA: get, new (NEWAE), migrate_state or migrate; return what `get` gets."""
+def xfrm(host, name, sa, check=True, **values):
+    """Send a message about an SA: get (GETAE), new (NEWAE) or migrate_state; return what `get` gets, or an error's text."""
     values = {"dst": sa.dst, "src": sa.src, "spi": sa.spi, "reqid": sa.reqid, **values}
-    out = host.run(["python3", "-c", SCRIPT, name, json.dumps(values)]).stdout
-    return json.loads(out) if out.strip() else None
+    out = host.run(["python3", "-c", SCRIPT, name, json.dumps(values)], check=check)
+    return json.loads(out.stdout) if out.stdout.strip() else out.stderr

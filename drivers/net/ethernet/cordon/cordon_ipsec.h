@@ -199,11 +199,14 @@ int cordon_ipsec_fallback_try(struct cordon_ipsec *ipsec, const struct xfrm_stat
 int cordon_ipsec_fallback_check_policy(struct cordon_ipsec *ipsec, const struct xfrm_policy *xp,
 				       struct netlink_ext_ack *extack);
 
+/* cordon_ipsec_show.c */
+void cordon_ipsec_show(struct seq_file *file, const struct cordon_dev *cdev);
+
 /* cordon_ipsec_state.c */
 void cordon_ipsec_state_load(struct cordon_sa *sa, const struct xfrm_state *x);
 void cordon_ipsec_state_store(struct cordon_sa *sa, struct xfrm_state *x);
 void cordon_ipsec_state_update_stats(struct cordon_sa *sa, struct xfrm_state *x);
-bool cordon_ipsec_state_catch_up(struct cordon_sa *sa, const struct xfrm_state *x);
+bool cordon_ipsec_state_confirm(struct cordon_sa *sa, const struct xfrm_state *x, u32 number);
 void cordon_ipsec_state_refresh_work(struct work_struct *work);
 void cordon_ipsec_event(struct cordon_dev *cdev, u16 type, u32 handle, u64 value);
 void cordon_ipsec_events_lost(struct cordon_dev *cdev);
@@ -238,6 +241,10 @@ static inline void cordon_ipsec_events_lost(struct cordon_dev *cdev)
 }
 
 static inline void cordon_ipsec_check_show(struct seq_file *file, const struct cordon_dev *cdev)
+{
+}
+
+static inline void cordon_ipsec_show(struct seq_file *file, const struct cordon_dev *cdev)
 {
 }
 

@@ -295,31 +295,52 @@ void cordon_ipsec_state_store(struct cordon_sa *sa, struct xfrm_state *x)
 	spin_unlock_bh(&sa->block->lock);
 }
 
+/* Crypto mode: would the stack's window let the number through? */
+static bool is_new(const struct xfrm_state *x, u32 number)
+{
+	u32 window = x->replay_esn ? x->replay_esn->replay_window : x->props.replay_window;
+	u32 top = x->replay_esn ? x->replay_esn->seq : x->replay.seq;
+	u32 bottom = top - window + 1;
+
+	if (!window)
+		return true;
+
+	if (!(x->props.flags & XFRM_STATE_ESN)) {
+		if (number > top)
+			return true;
+	} else if (top >= window - 1) {
+		if (number > top || number < bottom)
+			return true;
+	} else if (number > top && number < bottom) {
+		return true;
+	}
+
+	return number && top - number < window && !state_has_number(x, top - number);
+}
+
 /**
- * cordon_ipsec_state_catch_up() - crypto mode: does the stack know of greater numbers than the card
+ * cordon_ipsec_state_confirm() - crypto mode: is a packet refused for its ICV, as the stack sees it
  * @sa: inbound SA
  * @x: the stack's
+ * @number: sequence number, as the packet says
  *
- * That is so if it was given them (XFRM_MSG_NEWAE). With ESN the card guesses another upper half
- * then, and can't verify a packet. It's only a guess: this needs no lock.
+ * The stack looks at the number first, and counts what it finds first. And it may know of a greater
+ * number than the card (XFRM_MSG_NEWAE): with ESN the card guesses another upper half then, and
+ * can't verify a thing. All of it only chooses who judges: this needs no lock.
  *
  * Context: any but hard interrupts.
- * Return: true if so; the card has them now.
+ * Return: false if the stack has to find out. The card knows its number then.
  */
-bool cordon_ipsec_state_catch_up(struct cordon_sa *sa, const struct xfrm_state *x)
+bool cordon_ipsec_state_confirm(struct cordon_sa *sa, const struct xfrm_state *x, u32 number)
 {
-	u64 known;
+	u64 known = state_number(x, false);
 
-	if (!(x->props.flags & XFRM_STATE_ESN))
+	if (x->props.flags & XFRM_STATE_ESN && known > cordon_sa_read(&sa->block->state->seq)) {
+		WRITE_ONCE(sa->block->state->seq, cpu_to_le64(known));
 		return false;
+	}
 
-	known = state_number(x, false);
-	if (known <= cordon_sa_read(&sa->block->state->seq))
-		return false;
-
-	WRITE_ONCE(sa->block->state->seq, cpu_to_le64(known));
-
-	return true;
+	return is_new(x, number);
 }
 
 static void count_drops(struct cordon_sa *sa, struct xfrm_state *x)
