@@ -363,6 +363,8 @@ def judged(pair, offload):
             before = pair.left.xfrm_stat()
             pair.right.run(["python3", "-c", SEND, DEV, *[change(frame).hex()] * 3])
             pair.left.ping(tunnel.target(pair.right))
+            if name == "clear":
+                time.sleep(SOON)
             now = pair.left.xfrm_stat()
             found[name] = {key: now[key] - before.get(key, 0) for key in now if now[key] != before.get(key, 0)}
         found["sa"] = re.findall(r"replay-window (\d+) replay (\d+) failed (\d+)", dump(pair.left, tunnel.back))

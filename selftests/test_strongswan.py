@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from kit import Pair
 from kit.host import DEV
 from swan import Charon, Child, Connection, Site, states
 
@@ -183,3 +184,31 @@ def test_suite_that_the_card_lacks(swan):
         # For such SAs the policies must not be in packet mode, or nothing would find the way to them.
         policies = swan.pair.left.run(f"ip xfrm policy list src {swan.left.host}/32").stdout
         assert policies and "offload" not in policies
+
+
+#: cards that take less than others; every hw_offload = auto comes up on them
+LESSER = {
+    "no packet mode": "no-offload=packet",
+    "no crypto mode": "no-offload=crypto",
+    "no aes-gcm": "no-cipher=aes-gcm",
+    "no short ICV": "no-icv=16",
+    "no tunnels": "no-mode=tunnel",
+    "no IPv6": "no-family=inet6",
+    "two SAs": "sa-max=2",
+    "small window": "replay-window-max=32",
+}
+
+
+@pytest.mark.limit(300)
+def test_auto_comes_up_on_any_card():
+    """Whatever the card refuses, the policies are where the SAs are, and traffic passes."""
+    for name, limit in LESSER.items():
+        with Pair("7.3", cordond_args=[f"--limit=p0:{limit}"]) as pair, Swan(pair, "auto") as swan:
+            try:
+                for child, target in (("net", swan.right.host), ("net6", swan.right.host6)):
+                    swan.daemons[0].initiate(child)
+                    swan.ping(target)
+                swan.daemons[0].rekey("net")
+                swan.ping(swan.right.host)
+            except Exception as error:
+                raise AssertionError(f"a card with {name}: {error}") from error

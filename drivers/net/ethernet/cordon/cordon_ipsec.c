@@ -352,6 +352,7 @@ static int add_sa(struct cordon_dev *cdev, struct xfrm_state *x, struct netlink_
 	sa = cordon_sa_alloc();
 	if (!sa)
 		return cordon_ipsec_no_memory(extack);
+	sa->ipsec = ipsec;
 	sa->owner = x;
 	sa->mark = xfrm_smark_get(0, x);
 	fill_cfg(&sa->cfg, x);

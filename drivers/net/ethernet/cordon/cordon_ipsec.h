@@ -101,6 +101,8 @@ struct cordon_ipsec_refusal {
  * @nexthop_work: keeps next hops current
  * @netevent: tells of changed neighbours
  * @netdev_nb: tells when the network device goes down
+ * @template_drops: packets that policies with a template dropped, as far as the stack's counters know
+ * @block_drops: packets that blocking policies dropped, as far as the stack's counters know
  * @policy_order: age of the next policy
  * @refusals: SAs that were refused in packet mode lately
  * @next_refusal: where the next one is noted
@@ -129,6 +131,8 @@ struct cordon_ipsec {
 	struct delayed_work nexthop_work;
 	struct notifier_block netevent;
 	struct notifier_block netdev_nb;
+	atomic64_t template_drops;
+	atomic64_t block_drops;
 	u64 policy_order;
 	struct cordon_ipsec_refusal refusals[CORDON_IPSEC_REFUSALS];
 	unsigned int next_refusal;

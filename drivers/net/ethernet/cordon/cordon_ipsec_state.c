@@ -362,6 +362,10 @@ static void count_drops(struct cordon_sa *sa, struct xfrm_state *x)
 		mib = out ? drop_mibs[i].out : drop_mibs[i].in;
 		if (mib)
 			XFRM_ADD_STATS(net, mib, drops);
+		if (!out && i == CORDON_RESULT_POLICY_TEMPLATE - CORDON_SA_DROP_FIRST)
+			atomic64_add(drops, &sa->ipsec->template_drops);
+		else if (!out && i == CORDON_RESULT_POLICY_BLOCK - CORDON_SA_DROP_FIRST)
+			atomic64_add(drops, &sa->ipsec->block_drops);
 		if (i == CORDON_RESULT_AUTH_FAILED - CORDON_SA_DROP_FIRST)
 			x->stats.integrity_failed += drops;
 		else if (i == CORDON_RESULT_REPLAY - CORDON_SA_DROP_FIRST)
@@ -472,8 +476,23 @@ static void refresh_rcu(struct cordon_sa *sa, bool used)
 	xfrm_state_put(x);
 }
 
+/*
+ * What came in clear and met a policy has no SA to count it. The port counts all such drops, the
+ * rest of them belongs to SAs. These were asked after the port was: no packet is counted twice.
+ */
+static void count_clear_drops(struct cordon_ipsec *ipsec, u64 port, atomic64_t *counted, u8 mib)
+{
+	s64 drops = port - atomic64_read(counted);
+
+	if (drops <= 0)
+		return;
+
+	atomic64_add(drops, counted);
+	XFRM_ADD_STATS(dev_net(ipsec->cdev->netdev), mib, drops);
+}
+
 /**
- * cordon_ipsec_state_refresh_work() - refresh all SAs in packet mode
+ * cordon_ipsec_state_refresh_work() - refresh all SAs in packet mode, and counters of policies
  * @work: refresh_work of struct cordon_ipsec
  *
  * Context: workqueue.
@@ -482,8 +501,16 @@ void cordon_ipsec_state_refresh_work(struct work_struct *work)
 {
 	struct cordon_ipsec *ipsec = container_of(to_delayed_work(work), struct cordon_ipsec,
 						  refresh_work);
+	struct cordon_priv *priv = netdev_priv(ipsec->cdev->netdev);
+	const u64 *drops = &priv->stats[CORDON_PORT_STAT(rx_drops)];
+	u64 template_drops, block_drops;
 	struct cordon_sa *sa;
 	unsigned long index;
+
+	if (atomic_read(&ipsec->policy_cnt))
+		cordon_netdev_refresh_stats(priv);
+	template_drops = READ_ONCE(drops[CORDON_RESULT_POLICY_TEMPLATE]);
+	block_drops = READ_ONCE(drops[CORDON_RESULT_POLICY_BLOCK]);
 
 	rcu_read_lock();
 	xa_for_each(&ipsec->sas.xa, index, sa) {
@@ -496,7 +523,11 @@ void cordon_ipsec_state_refresh_work(struct work_struct *work)
 	}
 	rcu_read_unlock();
 
-	if (atomic_read(&ipsec->packet_cnt))
+	count_clear_drops(ipsec, template_drops, &ipsec->template_drops,
+			  LINUX_MIB_XFRMINTMPLMISMATCH);
+	count_clear_drops(ipsec, block_drops, &ipsec->block_drops, LINUX_MIB_XFRMINPOLBLOCK);
+
+	if (atomic_read(&ipsec->packet_cnt) || atomic_read(&ipsec->policy_cnt))
 		queue_delayed_work(ipsec->wq, &ipsec->refresh_work, CORDON_REFRESH_PERIOD);
 }
 

@@ -267,6 +267,7 @@ int cordon_policy_add(struct xfrm_policy *xp, struct netlink_ext_ack *extack)
 	}
 
 	xp->xdo.offload_handle = (unsigned long)policy;
+	queue_delayed_work(cdev->ipsec->wq, &cdev->ipsec->refresh_work, HZ);
 
 	return 0;
 }

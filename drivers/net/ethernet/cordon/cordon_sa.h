@@ -17,6 +17,7 @@
 
 #include <cordon/ipsec.h>
 
+struct cordon_ipsec;
 struct cordon_ipsec_restore;
 struct device;
 struct xfrm_state;
@@ -113,6 +114,7 @@ struct cordon_sa_block {
  * @dead: takes no more packets, and its owner must not be touched through it any more
  * @on_card: the card may know it; written under the lock of struct cordon_ipsec, also read under
  *	RCU
+ * @ipsec: where it belongs
  * @owner: the stack's SA
  * @block: state block
  * @block_node: in the block's list
@@ -133,6 +135,7 @@ struct cordon_sa {
 	u32 handle;
 	bool dead;
 	bool on_card;
+	struct cordon_ipsec *ipsec;
 	struct xfrm_state *owner;
 	struct cordon_sa_block *block;
 	struct list_head block_node;
