@@ -304,7 +304,8 @@ def test_migrated_state_goes_on(pair, offload, esn):
     other = "10.9.0.11"
     pair.left.run(f"ip addr add {other}/24 dev {DEV}")
     try:
-        with Tunnel(pair.left, pair.right, "tunnel", left_offload=offload, sa={"esn": esn, "window": 64 if esn else 32}) as tunnel:
+        sa = {"esn": esn, "window": 64 if esn else 32}
+        with Tunnel(pair.left, pair.right, "tunnel", left_offload=offload, sa=sa) as tunnel:
             mark = pair.wire.mark()
             ping(pair, tunnel, 20)
             to = {"new_src": other, "new_dst": tunnel.out.dst}
@@ -329,9 +330,8 @@ SENT = {
     "bad-icv": lambda frame: frame[:38] + b"\0\0\0\x30" + frame[42:-1] + bytes([frame[-1] ^ 1]),
     "behind-window": lambda frame: frame[:38] + b"\0\0\0\1" + frame[42:],
     "unknown-spi": lambda frame: frame[:34] + b"\0\0\x77\x77" + frame[38:],
-    "short": lambda frame: frame[:16] + (36).to_bytes(2, "big") + frame[18:24] + checksum(frame, 36) + frame[26:38] + b"\0\0\0\x31" + frame[42:50],
-    "clear": lambda frame: frame[:16] + (28).to_bytes(2, "big") + frame[18:23] + b"\x11" + checksum(frame, 28, 17) + frame[26:34] +
-             bytes.fromhex("1f90 1f90 0008 0000"),
+    "short": lambda frame: header(frame, 36) + frame[34:38] + b"\0\0\0\x31" + frame[42:50],
+    "clear": lambda frame: header(frame, 28, 17) + bytes.fromhex("1f90 1f90 0008 0000"),
 }
 
 SEND = """
@@ -343,13 +343,13 @@ for word in sys.argv[2:]:
 """
 
 
-def checksum(frame, length, protocol=50):
-    """Of an IPv4 header without options after a change of the two fields."""
+def header(frame, length, protocol=50):
+    """Ethernet and IPv4 header of a frame, with another length and protocol."""
     head = frame[14:16] + length.to_bytes(2, "big") + frame[18:23] + bytes([protocol, 0, 0]) + frame[26:34]
     total = sum(int.from_bytes(head[at:at + 2], "big") for at in range(0, 20, 2))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
-    return (~total & 0xFFFF).to_bytes(2, "big")
+    return frame[:14] + head[:10] + (~total & 0xFFFF).to_bytes(2, "big") + head[12:]
 
 
 def judged(pair, offload):

@@ -101,8 +101,8 @@ struct cordon_ipsec_refusal {
  * @nexthop_work: keeps next hops current
  * @netevent: tells of changed neighbours
  * @netdev_nb: tells when the network device goes down
- * @template_drops: packets that policies with a template dropped, as far as the stack's counters know
- * @block_drops: packets that blocking policies dropped, as far as the stack's counters know
+ * @template_drops: packets dropped by policies with a template that the stack's counters know of
+ * @block_drops: packets dropped by blocking policies that the stack's counters know of
  * @policy_order: age of the next policy
  * @refusals: SAs that were refused in packet mode lately
  * @next_refusal: where the next one is noted

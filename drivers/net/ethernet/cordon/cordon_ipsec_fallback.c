@@ -76,6 +76,7 @@ void cordon_ipsec_fallback_taken(struct cordon_ipsec *ipsec, const struct xfrm_s
 
 static bool has_predecessor(struct cordon_ipsec *ipsec, const struct xfrm_state *x)
 {
+	bool out = x->xso.dir == XFRM_DEV_OFFLOAD_OUT;
 	const struct cordon_sa *sa;
 	bool found = false;
 	unsigned long index;
@@ -86,7 +87,7 @@ static bool has_predecessor(struct cordon_ipsec *ipsec, const struct xfrm_state 
 
 		/* A dead one's owner may be gone. */
 		if (READ_ONCE(sa->dead) || !cordon_sa_is_packet(sa) ||
-		    cordon_sa_is_out(sa) != (x->xso.dir == XFRM_DEV_OFFLOAD_OUT) ||
+		    cordon_sa_is_out(sa) != out ||
 		    le32_to_cpu(sa->cfg.reqid) != x->props.reqid)
 			continue;
 		found = other->props.family == x->props.family &&
@@ -144,14 +145,15 @@ int cordon_ipsec_fallback_try(struct cordon_ipsec *ipsec, const struct xfrm_stat
 
 static bool wants(const struct xfrm_policy *xp, const struct cordon_ipsec_refusal *refusal)
 {
-	bool out = xp->xdo.dir == XFRM_DEV_OFFLOAD_OUT;
+	bool wanted_out = xp->xdo.dir == XFRM_DEV_OFFLOAD_OUT;
+	bool out = refusal->dir == XFRM_DEV_OFFLOAD_OUT;
 	const struct xfrm_tmpl *template;
 	unsigned int i;
 
 	for (i = 0; i < xp->xfrm_nr; i++) {
 		template = &xp->xfrm_vec[i];
 		if (template->reqid != refusal->reqid || template->mode != refusal->mode ||
-		    out != (refusal->dir == XFRM_DEV_OFFLOAD_OUT))
+		    out != wanted_out)
 			continue;
 		if (template->mode == XFRM_MODE_TRANSPORT ||
 		    (template->encap_family == refusal->family &&
