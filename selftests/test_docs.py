@@ -91,7 +91,7 @@ def test_debugfs_and_devlink():
     page = read("docs/cordon.rst")
     files = re.findall(r'debugfs_create_file\("([\w-]+)"', driver("cordon_debugfs.c"))
     files += [name.replace("%u", "N") for name in re.findall(r'sizeof\(name\), "([\w%-]+)"', driver("cordon_debugfs.c"))]
-    assert sorted(files) == ["admin", "ipsec_limits", "queue-N"]
+    assert sorted(files) == ["admin", "ipsec_limits", "ipsec_sas", "queue-N"]
     assert [name for name in files if f"\n``{name}``\n" not in page] == []
     versions = re.findall(r'version_running_put\(req, "([\w.]+)"', driver("cordon_devlink.c"))
     assert versions

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Cordon: debugfs. Rings with the indices of both sides, one file for each queue pair; what the
- * IPsec offload takes. The entries of the command ring aren't shown: commands carry keys.
+ * IPsec offload takes and has. The entries of the command ring aren't shown: commands carry keys.
  */
 
 #include <linux/debugfs.h>
@@ -104,6 +104,13 @@ static int ipsec_limits_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(ipsec_limits);
 
+static int ipsec_sas_show(struct seq_file *file, void *unused)
+{
+	cordon_ipsec_show(file, file->private);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(ipsec_sas);
+
 /**
  * cordon_debugfs_add() - make a device's directory
  * @cdev: device, complete
@@ -118,8 +125,10 @@ void cordon_debugfs_add(struct cordon_dev *cdev)
 
 	cdev->debugfs = debugfs_create_dir(pci_name(cdev->pdev), root);
 	debugfs_create_file("admin", 0400, cdev->debugfs, cdev, &admin_fops);
-	if (cdev->ipsec)
+	if (cdev->ipsec) {
 		debugfs_create_file("ipsec_limits", 0400, cdev->debugfs, cdev, &ipsec_limits_fops);
+		debugfs_create_file("ipsec_sas", 0400, cdev->debugfs, cdev, &ipsec_sas_fops);
+	}
 	for (i = 0; i < cdev->port.queue_pairs; i++) {
 		snprintf(name, sizeof(name), "queue-%u", i);
 		debugfs_create_file(name, 0400, cdev->debugfs, &priv->qps[i], &queue_fops);

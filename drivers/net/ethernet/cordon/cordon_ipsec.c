@@ -352,6 +352,7 @@ static int add_sa(struct cordon_dev *cdev, struct xfrm_state *x, struct netlink_
 	sa = cordon_sa_alloc();
 	if (!sa)
 		return cordon_ipsec_no_memory(extack);
+	sa->ipsec = ipsec;
 	sa->owner = x;
 	sa->mark = xfrm_smark_get(0, x);
 	fill_cfg(&sa->cfg, x);
@@ -397,6 +398,7 @@ static int add_sa(struct cordon_dev *cdev, struct xfrm_state *x, struct netlink_
 static int cordon_ipsec_state_add(struct net_device *dev, struct xfrm_state *x,
 				  struct netlink_ext_ack *extack)
 {
+	bool packet = x->xso.type == XFRM_DEV_OFFLOAD_PACKET;
 	struct cordon_dev *cdev = cordon_ipsec_dev(dev);
 	int err;
 
@@ -411,16 +413,29 @@ static int cordon_ipsec_state_add(struct net_device *dev, struct xfrm_state *x,
 		return 0;
 	}
 
+	if (!packet) {
+		err = cordon_ipsec_fallback_try(cdev->ipsec, x, extack);
+		if (err)
+			return err;
+	}
+
 	err = cordon_ipsec_check(cdev, x, extack);
 	if (!err)
 		err = add_sa(cdev, x, extack);
-	if (!err)
+	if (!err) {
+		if (packet)
+			cordon_ipsec_fallback_taken(cdev->ipsec, x);
 		return 0;
+	}
 
 	cordon_ipsec_count(cdev->ipsec, CORDON_IPSEC_SA_REFUSED);
 
 	/* Only by this error the stack's own crypto takes over. */
-	return x->xso.type == XFRM_DEV_OFFLOAD_CRYPTO ? -EOPNOTSUPP : err;
+	if (!packet)
+		return -EOPNOTSUPP;
+	cordon_ipsec_fallback_refused(cdev->ipsec, x);
+
+	return err;
 }
 
 static void kill_sa(struct cordon_ipsec *ipsec, struct cordon_sa *sa)
@@ -832,11 +847,18 @@ int cordon_ipsec_init(struct cordon_dev *cdev)
 
 	cordon_handles_init(&ipsec->sas, cdev->ipsec_caps.sa_max);
 	cordon_handles_init(&ipsec->policies, cdev->ipsec_caps.policy_max);
+	err = cordon_ipsec_down_init(ipsec);
+	if (err)
+		goto err_exit_handles;
 	cdev->ipsec = ipsec;
 	setup_netdev(cdev->netdev);
 
 	return 0;
 
+err_exit_handles:
+	cordon_handles_exit(&ipsec->policies);
+	cordon_handles_exit(&ipsec->sas);
+	cordon_nexthop_exit(ipsec);
 err_exit_blocks:
 	cordon_sa_blocks_exit(&ipsec->blocks);
 err_destroy_wq:
@@ -862,6 +884,7 @@ void cordon_ipsec_exit(struct cordon_dev *cdev)
 	if (!ipsec)
 		return;
 
+	cordon_ipsec_down_exit(ipsec);
 	cordon_nexthop_exit(ipsec);
 	cancel_delayed_work_sync(&ipsec->refresh_work);
 	cancel_delayed_work_sync(&ipsec->ghost_work);

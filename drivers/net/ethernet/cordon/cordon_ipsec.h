@@ -50,11 +50,36 @@ enum cordon_ipsec_stat {
 	CORDON_IPSEC_STAT_CNT,
 };
 
+/* How many SAs that were refused in packet mode are remembered. */
+#define CORDON_IPSEC_REFUSALS 64
+
+/**
+ * struct cordon_ipsec_refusal - an SA that was refused in packet mode
+ * @spi: SPI
+ * @reqid: request id, 0 = nothing
+ * @family: of @daddr
+ * @mode: XFRM_MODE_*
+ * @dir: XFRM_DEV_OFFLOAD_*
+ * @fell_back: it was added in crypto mode then
+ * @daddr: outer destination
+ * @time: jiffies
+ */
+struct cordon_ipsec_refusal {
+	__be32 spi;
+	u32 reqid;
+	u16 family;
+	u8 mode;
+	u8 dir;
+	bool fell_back;
+	xfrm_address_t daddr;
+	unsigned long time;
+};
+
 /**
  * struct cordon_ipsec - IPsec offload of a function
  * @cdev: device
  * @lock: serializes what changes the card's tables with their restoration after a reset; protects
- *	@blocks, @limbo and @ghosts. Commands are sent under it. It's taken with RTNL or
+ *	@blocks, @limbo, @ghosts and @refusals. Commands are sent under it. It's taken with RTNL or
  *	xfrm_cfg_mutex held, and takes neither
  * @sas: SAs
  * @policies: policies
@@ -75,7 +100,12 @@ enum cordon_ipsec_stat {
  * @refresh_work: brings limits and ports to the card, and what SAs report to the stack
  * @nexthop_work: keeps next hops current
  * @netevent: tells of changed neighbours
+ * @netdev_nb: tells when the network device goes down
+ * @template_drops: packets dropped by policies with a template that the stack's counters know of
+ * @block_drops: packets dropped by blocking policies that the stack's counters know of
  * @policy_order: age of the next policy
+ * @refusals: SAs that were refused in packet mode lately
+ * @next_refusal: where the next one is noted
  * @stats: enum cordon_ipsec_stat
  */
 struct cordon_ipsec {
@@ -100,7 +130,12 @@ struct cordon_ipsec {
 	struct delayed_work refresh_work;
 	struct delayed_work nexthop_work;
 	struct notifier_block netevent;
+	struct notifier_block netdev_nb;
+	atomic64_t template_drops;
+	atomic64_t block_drops;
 	u64 policy_order;
+	struct cordon_ipsec_refusal refusals[CORDON_IPSEC_REFUSALS];
+	unsigned int next_refusal;
 	atomic64_t stats[CORDON_IPSEC_STAT_CNT];
 };
 
@@ -156,10 +191,26 @@ int cordon_ipsec_suite_check(const struct cordon_caps_ipsec *caps, const struct 
 void cordon_ipsec_suite_fill(struct cordon_sa_cfg *cfg, const struct xfrm_state *x);
 void cordon_ipsec_suite_show(struct seq_file *file, const struct cordon_caps_ipsec *caps);
 
+/* cordon_ipsec_down.c */
+int cordon_ipsec_down_init(struct cordon_ipsec *ipsec);
+void cordon_ipsec_down_exit(struct cordon_ipsec *ipsec);
+
+/* cordon_ipsec_fallback.c */
+void cordon_ipsec_fallback_refused(struct cordon_ipsec *ipsec, const struct xfrm_state *x);
+void cordon_ipsec_fallback_taken(struct cordon_ipsec *ipsec, const struct xfrm_state *x);
+int cordon_ipsec_fallback_try(struct cordon_ipsec *ipsec, const struct xfrm_state *x,
+			      struct netlink_ext_ack *extack);
+int cordon_ipsec_fallback_check_policy(struct cordon_ipsec *ipsec, const struct xfrm_policy *xp,
+				       struct netlink_ext_ack *extack);
+
+/* cordon_ipsec_show.c */
+void cordon_ipsec_show(struct seq_file *file, const struct cordon_dev *cdev);
+
 /* cordon_ipsec_state.c */
 void cordon_ipsec_state_load(struct cordon_sa *sa, const struct xfrm_state *x);
 void cordon_ipsec_state_store(struct cordon_sa *sa, struct xfrm_state *x);
 void cordon_ipsec_state_update_stats(struct cordon_sa *sa, struct xfrm_state *x);
+bool cordon_ipsec_state_confirm(struct cordon_sa *sa, const struct xfrm_state *x, u32 number);
 void cordon_ipsec_state_refresh_work(struct work_struct *work);
 void cordon_ipsec_event(struct cordon_dev *cdev, u16 type, u32 handle, u64 value);
 void cordon_ipsec_events_lost(struct cordon_dev *cdev);
@@ -194,6 +245,10 @@ static inline void cordon_ipsec_events_lost(struct cordon_dev *cdev)
 }
 
 static inline void cordon_ipsec_check_show(struct seq_file *file, const struct cordon_dev *cdev)
+{
+}
+
+static inline void cordon_ipsec_show(struct seq_file *file, const struct cordon_dev *cdev)
 {
 }
 

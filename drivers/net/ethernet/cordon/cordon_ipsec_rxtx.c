@@ -13,6 +13,7 @@
  */
 
 #include <linux/hash.h>
+#include <linux/udp.h>
 #include <net/dst.h>
 #include <net/esp.h>
 #include <net/ip.h>
@@ -234,11 +235,43 @@ static u32 crypto_status(u8 result, u8 mode)
 	}
 }
 
+/* Sequence number of an ESP packet; 0, which no packet has, if it isn't where it should be. */
+static u32 esp_number(const struct sk_buff *skb, const struct xfrm_state *x)
+{
+	const struct iphdr *ip;
+	struct iphdr ip_buf;
+	__be32 number_buf;
+	const __be32 *number;
+	__be16 frag_off;
+	u8 protocol;
+	int off;
+
+	ip = skb_header_pointer(skb, 0, sizeof(ip_buf), &ip_buf);
+	if (!ip)
+		return 0;
+	if (x->props.family == AF_INET) {
+		off = ip->ihl * 4;
+	} else {
+		protocol = ((const u8 *)ip)[offsetof(struct ipv6hdr, nexthdr)];
+		off = ipv6_skip_exthdr(skb, sizeof(struct ipv6hdr), &protocol, &frag_off);
+		if (off < 0)
+			return 0;
+	}
+	if (x->encap)
+		off += sizeof(struct udphdr);
+
+	number = skb_header_pointer(skb, off + offsetof(struct ip_esp_hdr, seq_no),
+				    sizeof(number_buf), &number_buf);
+
+	return number ? be32_to_cpu(*number) : 0;
+}
+
 /*
  * The stack's SA that a packet came through, with a reference. A dead SA's owner isn't touched, and
  * one that is being freed has no references any more.
  */
-static struct xfrm_state *get_state(struct cordon_ipsec *ipsec, u32 handle, bool packet, u8 *mode)
+static struct xfrm_state *get_state(struct cordon_ipsec *ipsec, const struct sk_buff *skb,
+				    u32 handle, bool packet, u8 *mode, u8 *result)
 {
 	struct xfrm_state *x = NULL;
 	struct cordon_sa *sa;
@@ -253,6 +286,9 @@ static struct xfrm_state *get_state(struct cordon_ipsec *ipsec, u32 handle, bool
 	if (sa && refcount_inc_not_zero(&sa->owner->refcnt)) {
 		x = sa->owner;
 		*mode = sa->cfg.mode;
+		if (*result == CORDON_RESULT_AUTH_FAILED &&
+		    !cordon_ipsec_state_confirm(sa, x, esp_number(skb, x)))
+			*result = CORDON_RESULT_SA_STATE;
 	}
 	rcu_read_unlock();
 
@@ -295,7 +331,7 @@ bool cordon_ipsec_rx(struct cordon_dev *cdev, struct sk_buff *skb, u32 handle, u
 		return false;
 	}
 
-	x = get_state(ipsec, handle, rx_flags & CORDON_RX_SA_PACKET, &mode);
+	x = get_state(ipsec, skb, handle, rx_flags & CORDON_RX_SA_PACKET, &mode, &result);
 	if (rx_flags & CORDON_RX_SA_CRYPTO)
 		status = crypto_status(result, mode);
 	if (!status || (!x && result != CORDON_RESULT_OK)) {

@@ -139,6 +139,8 @@ void cordon_ipsec_state_load(struct cordon_sa *sa, const struct xfrm_state *x)
 	u64 number = state_number(x, cordon_sa_is_out(sa));
 
 	block->state->seq = cpu_to_le64(number);
+	sa->stack_seq = number;
+	sa->stored_seq = number;
 	load_limits(block, x);
 	if (!cordon_sa_is_packet(sa)) {
 		/* The stack looks after the limits. */
@@ -215,16 +217,23 @@ static void store_oseq(struct xfrm_state *x, u64 number)
 		esn->oseq_hi = number >> 32;
 }
 
-/* Packet mode: bring the stack's numbers up to date. */
+/*
+ * Packet mode: bring the stack's numbers up to date. If they aren't those that were stored last,
+ * the stack was given others (XFRM_MSG_NEWAE, or a copy of the SA those of the original). The card
+ * takes only greater ones, for a number must not come twice, and not here, see adopt_number().
+ */
 static void __state_store(struct cordon_sa *sa, struct xfrm_state *x)
 {
 	struct cordon_sa_block *block = sa->block;
 	u64 packets = cordon_sa_read(&block->state->packets);
 	u64 number = cordon_sa_read(&block->state->seq);
+	u64 known = state_number(x, cordon_sa_is_out(sa));
 
 	lockdep_assert_held(&block->lock);
 
-	if (number == sa->stored_seq && packets == sa->stored_packets)
+	if (known != sa->stack_seq && known > number)
+		return;
+	if (known == sa->stack_seq && number == sa->stored_seq && packets == sa->stored_packets)
 		return;
 
 	if (cordon_sa_is_out(sa))
@@ -233,6 +242,40 @@ static void __state_store(struct cordon_sa *sa, struct xfrm_state *x)
 		store_window(block, x, number);
 	sa->stored_seq = number;
 	sa->stored_packets = packets;
+	sa->stack_seq = state_number(x, cordon_sa_is_out(sa));
+}
+
+/* Where the card's ring belongs to numbers beyond the greatest, it says what the stack says. */
+static void move_window(struct cordon_sa_block *block, const struct xfrm_state *x, u64 from, u64 to)
+{
+	u64 words = min_t(u64, to / 64 - from / 64, block->words);
+	u64 i;
+
+	for (i = 0; i < words; i++)
+		WRITE_ONCE(block->state->bitmap[(to / 64 - i) % block->words], 0);
+	load_bitmap(block, x, to);
+}
+
+/*
+ * The stack was given a greater number: the card goes on from there. The card may be storing one of
+ * its own just now, so this is repeated until the stack's is seen to be in place. The greatest
+ * number rises before the window moves: what is received meanwhile may be refused for being late,
+ * but nothing is accepted twice.
+ */
+static void adopt_number(struct cordon_sa *sa, struct xfrm_state *x)
+{
+	struct cordon_sa_block *block = sa->block;
+	u64 number = cordon_sa_read(&block->state->seq);
+	u64 known = state_number(x, cordon_sa_is_out(sa));
+
+	lockdep_assert_held(&block->lock);
+
+	if (!cordon_sa_is_packet(sa) || known == sa->stack_seq || known <= number)
+		return;
+
+	WRITE_ONCE(block->state->seq, cpu_to_le64(known));
+	if (!cordon_sa_is_out(sa))
+		move_window(block, x, number, known);
 }
 
 /**
@@ -250,6 +293,54 @@ void cordon_ipsec_state_store(struct cordon_sa *sa, struct xfrm_state *x)
 	spin_lock_bh(&sa->block->lock);
 	__state_store(sa, x);
 	spin_unlock_bh(&sa->block->lock);
+}
+
+/* Crypto mode: would the stack's window let the number through? */
+static bool is_new(const struct xfrm_state *x, u32 number)
+{
+	u32 window = x->replay_esn ? x->replay_esn->replay_window : x->props.replay_window;
+	u32 top = x->replay_esn ? x->replay_esn->seq : x->replay.seq;
+	u32 bottom = top - window + 1;
+
+	if (!window)
+		return true;
+
+	if (!(x->props.flags & XFRM_STATE_ESN)) {
+		if (number > top)
+			return true;
+	} else if (top >= window - 1) {
+		if (number > top || number < bottom)
+			return true;
+	} else if (number > top && number < bottom) {
+		return true;
+	}
+
+	return number && top - number < window && !state_has_number(x, top - number);
+}
+
+/**
+ * cordon_ipsec_state_confirm() - crypto mode: is a packet refused for its ICV, as the stack sees it
+ * @sa: inbound SA
+ * @x: the stack's
+ * @number: sequence number, as the packet says
+ *
+ * The stack looks at the number first, and counts what it finds first. And it may know of a greater
+ * number than the card (XFRM_MSG_NEWAE): with ESN the card guesses another upper half then, and
+ * can't verify a thing. All of it only chooses who judges: this needs no lock.
+ *
+ * Context: any but hard interrupts.
+ * Return: false if the stack has to find out. The card knows its number then.
+ */
+bool cordon_ipsec_state_confirm(struct cordon_sa *sa, const struct xfrm_state *x, u32 number)
+{
+	u64 known = state_number(x, false);
+
+	if (x->props.flags & XFRM_STATE_ESN && known > cordon_sa_read(&sa->block->state->seq)) {
+		WRITE_ONCE(sa->block->state->seq, cpu_to_le64(known));
+		return false;
+	}
+
+	return is_new(x, number);
 }
 
 static void count_drops(struct cordon_sa *sa, struct xfrm_state *x)
@@ -271,6 +362,10 @@ static void count_drops(struct cordon_sa *sa, struct xfrm_state *x)
 		mib = out ? drop_mibs[i].out : drop_mibs[i].in;
 		if (mib)
 			XFRM_ADD_STATS(net, mib, drops);
+		if (!out && i == CORDON_RESULT_POLICY_TEMPLATE - CORDON_SA_DROP_FIRST)
+			atomic64_add(drops, &sa->ipsec->template_drops);
+		else if (!out && i == CORDON_RESULT_POLICY_BLOCK - CORDON_SA_DROP_FIRST)
+			atomic64_add(drops, &sa->ipsec->block_drops);
 		if (i == CORDON_RESULT_AUTH_FAILED - CORDON_SA_DROP_FIRST)
 			x->stats.integrity_failed += drops;
 		else if (i == CORDON_RESULT_REPLAY - CORDON_SA_DROP_FIRST)
@@ -340,6 +435,7 @@ static void refresh(struct cordon_sa *sa, struct xfrm_state *x, bool used)
 
 	spin_lock(&block->lock);
 	__update_stats(sa, x);
+	adopt_number(sa, x);
 	load_limits(block, x);
 	flags = le32_to_cpu(READ_ONCE(block->state->flags));
 	spin_unlock(&block->lock);
@@ -380,8 +476,23 @@ static void refresh_rcu(struct cordon_sa *sa, bool used)
 	xfrm_state_put(x);
 }
 
+/*
+ * What came in clear and met a policy has no SA to count it. The port counts all such drops, the
+ * rest of them belongs to SAs. These were asked after the port was: no packet is counted twice.
+ */
+static void count_clear_drops(struct cordon_ipsec *ipsec, u64 port, atomic64_t *counted, u8 mib)
+{
+	s64 drops = port - atomic64_read(counted);
+
+	if (drops <= 0)
+		return;
+
+	atomic64_add(drops, counted);
+	XFRM_ADD_STATS(dev_net(ipsec->cdev->netdev), mib, drops);
+}
+
 /**
- * cordon_ipsec_state_refresh_work() - refresh all SAs in packet mode
+ * cordon_ipsec_state_refresh_work() - refresh all SAs in packet mode, and counters of policies
  * @work: refresh_work of struct cordon_ipsec
  *
  * Context: workqueue.
@@ -390,8 +501,16 @@ void cordon_ipsec_state_refresh_work(struct work_struct *work)
 {
 	struct cordon_ipsec *ipsec = container_of(to_delayed_work(work), struct cordon_ipsec,
 						  refresh_work);
+	struct cordon_priv *priv = netdev_priv(ipsec->cdev->netdev);
+	const u64 *drops = &priv->stats[CORDON_PORT_STAT(rx_drops)];
+	u64 template_drops, block_drops;
 	struct cordon_sa *sa;
 	unsigned long index;
+
+	if (atomic_read(&ipsec->policy_cnt))
+		cordon_netdev_refresh_stats(priv);
+	template_drops = READ_ONCE(drops[CORDON_RESULT_POLICY_TEMPLATE]);
+	block_drops = READ_ONCE(drops[CORDON_RESULT_POLICY_BLOCK]);
 
 	rcu_read_lock();
 	xa_for_each(&ipsec->sas.xa, index, sa) {
@@ -404,7 +523,11 @@ void cordon_ipsec_state_refresh_work(struct work_struct *work)
 	}
 	rcu_read_unlock();
 
-	if (atomic_read(&ipsec->packet_cnt))
+	count_clear_drops(ipsec, template_drops, &ipsec->template_drops,
+			  LINUX_MIB_XFRMINTMPLMISMATCH);
+	count_clear_drops(ipsec, block_drops, &ipsec->block_drops, LINUX_MIB_XFRMINPOLBLOCK);
+
+	if (atomic_read(&ipsec->packet_cnt) || atomic_read(&ipsec->policy_cnt))
 		queue_delayed_work(ipsec->wq, &ipsec->refresh_work, CORDON_REFRESH_PERIOD);
 }
 

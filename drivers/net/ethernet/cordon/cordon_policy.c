@@ -257,7 +257,9 @@ int cordon_policy_add(struct xfrm_policy *xp, struct netlink_ext_ack *extack)
 	fill_cfg(&policy->cfg, xp);
 
 	mutex_lock(&cdev->ipsec->lock);
-	err = add_to_card(policy, extack);
+	err = cordon_ipsec_fallback_check_policy(cdev->ipsec, xp, extack);
+	if (!err)
+		err = add_to_card(policy, extack);
 	mutex_unlock(&cdev->ipsec->lock);
 	if (err) {
 		policy_put(policy);
@@ -265,6 +267,7 @@ int cordon_policy_add(struct xfrm_policy *xp, struct netlink_ext_ack *extack)
 	}
 
 	xp->xdo.offload_handle = (unsigned long)policy;
+	queue_delayed_work(cdev->ipsec->wq, &cdev->ipsec->refresh_work, HZ);
 
 	return 0;
 }

@@ -17,6 +17,7 @@
 
 #include <cordon/ipsec.h>
 
+struct cordon_ipsec;
 struct cordon_ipsec_restore;
 struct device;
 struct xfrm_state;
@@ -113,6 +114,7 @@ struct cordon_sa_block {
  * @dead: takes no more packets, and its owner must not be touched through it any more
  * @on_card: the card may know it; written under the lock of struct cordon_ipsec, also read under
  *	RCU
+ * @ipsec: where it belongs
  * @owner: the stack's SA
  * @block: state block
  * @block_node: in the block's list
@@ -122,6 +124,7 @@ struct cordon_sa_block {
  * @restore: waits for the SA to be on the card again
  * @mark: mark for the lookup of the next hop's route
  * @nexthop_packets: counter of packets when the next hop was last looked at
+ * @stack_seq: number that the owner had after that; under the block's lock
  * @stored_seq: number when the owner's numbers were last stored; under the block's lock
  * @stored_packets: counter of packets at that time; under the block's lock
  * @stored_time: jiffies at that time; under the block's lock
@@ -132,6 +135,7 @@ struct cordon_sa {
 	u32 handle;
 	bool dead;
 	bool on_card;
+	struct cordon_ipsec *ipsec;
 	struct xfrm_state *owner;
 	struct cordon_sa_block *block;
 	struct list_head block_node;
@@ -140,6 +144,7 @@ struct cordon_sa {
 	struct cordon_ipsec_restore *restore;
 	u32 mark;
 	u64 nexthop_packets;
+	u64 stack_seq;
 	u64 stored_seq;
 	u64 stored_packets;
 	unsigned long stored_time;
