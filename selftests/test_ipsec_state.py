@@ -181,6 +181,7 @@ class Expiries:
     def __init__(self, host):
         self.host = host
         self.found = []
+        self._monitor = None
 
     def __enter__(self):
         self._monitor = self.host.vm.start("stdbuf -oL timeout 60 ip xfrm monitor expire", timeout=90)
