@@ -26,9 +26,6 @@ class Result:
     def ok(self):
         return self.status == 0 and not self.timed_out
 
-    def __bool__(self):
-        raise TypeError("ask a result for .ok")
-
     @property
     def output(self):
         """Both streams."""
