@@ -3,6 +3,7 @@
 
 import re
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -120,6 +121,20 @@ def test_numbers_by_add_and_update(pair, offload, how):
         assert replay(pair.left, tunnel.out)[0] == replay(pair.left, tunnel.back)[1] == first + 10
     finally:
         tunnel.down()
+
+
+@pytest.mark.parametrize("offload", ("packet", "crypto"))
+def test_update_without_a_window(pair, offload):
+    """What an update leaves out, or says otherwise, the SA keeps: no packet is lost, none comes in again."""
+    with Tunnel(pair.left, pair.right, left_offload=offload, sa={"window": 64, "esn": True}) as tunnel:
+        before = pair.left.stats()
+        traffic = pair.right.vm.start(f"ping -n -q -i 0.02 -c 150 {tunnel.target(pair.left)}", timeout=90)
+        other = replace(tunnel.back, window=0, esn=False, bits=256)
+        pair.left.run(f"for n in $(seq 20); do ip xfrm state update {other.words('in', offload)}; done")
+        assert "150 received" in traffic.wait(90).stdout
+        after = pair.left.stats()
+        assert "replay_window 64" in dump(pair.left, tunnel.back)
+    assert not {name for name in after if name.startswith("rx_drop_") and after[name] != before[name]} - {"rx_drop_filtered"}
 
 
 def test_numbers_never_go_back(pair):

@@ -65,7 +65,8 @@ def test_policies_that_are_refused(pair, words):
 @pytest.mark.parametrize("action", ("allow", "block"))
 @pytest.mark.parametrize("template", (False, True), ids=("bare", "template"))
 def test_policies_that_are_taken(pair, direction, action, template):
-    sa = Sa(pair.left.v4, pair.right.v4, 0) if template else None
+    # Of its own reqid: one whose SA was refused in packet mode gets no policy in it.
+    sa = Sa(pair.left.v4, pair.right.v4, 0, reqid=9) if template else None
     Policy(pair.left.v4, pair.right.v4, direction, sa, action=action).add(pair.left, "packet")
     assert "mode packet" in pair.left.run("ip xfrm policy").stdout
 

@@ -200,7 +200,8 @@ def test_published_limits(pair):
     assert {"transport", "tunnel"} <= set(others["modes"])
     assert others["families"] == ["IPv4", "IPv6"]
     assert others["replay-window"] == ["0-4096"]
-    assert others["packet espinudp"] == ["IPv4", "IPv6"] and others["crypto espinudp"] == ["IPv4"]
+    assert others["packet espinudp in"] == others["packet espinudp out"] == ["IPv4", "IPv6"]
+    assert others["crypto espinudp in"] == ["IPv4", "transport"] and others["crypto espinudp out"] == ["IPv4"]
     assert set(others["packet flags"]) - set(others["crypto flags"]) == {"oseq-may-wrap"}
 
 

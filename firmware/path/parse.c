@@ -28,6 +28,15 @@ static uint32_t l4_len_min(uint8_t proto)
 	}
 }
 
+/*
+ * Of a first fragment only what tells packets apart: ports, type, key. RFC 791 has it 8 bytes long at
+ * least, and who sends one shorter than a TCP header mustn't get around policies by that.
+ */
+static uint32_t l4_len_needed(const struct fw_pkt *p, uint8_t proto)
+{
+	return p->is_fragment ? FW_MIN(l4_len_min(proto), 8u) : l4_len_min(proto);
+}
+
 /* The end of what can be read: of the frame or of the IP packet, whichever comes first. */
 static uint32_t packet_end(const struct fw_pkt *p)
 {
@@ -41,7 +50,7 @@ static void parse_l4(struct fw_pkt *p, uint32_t off, uint8_t proto)
 	p->l4_proto = proto;
 	if (p->is_fragment && !p->is_first_fragment)
 		return;
-	if (off > end || end - off < l4_len_min(proto) || off > UINT16_MAX)
+	if (off > end || end - off < l4_len_needed(p, proto) || off > UINT16_MAX)
 		return;
 	p->l4 = (uint16_t)off;
 	if (proto == FW_PROTO_ESP)

@@ -667,6 +667,8 @@ static void next_complete(struct fw_reassembly *r, struct datagram *d)
 
 struct fw_pkt *fw_reassembly_next(struct fw_reassembly *r)
 {
+	uint16_t vlan_tci;
+
 	for (uint32_t i = 0; i < FW_REASSEMBLY_DATAGRAMS && r->pending; i++) {
 		struct datagram *d = &r->datagrams[i];
 
@@ -676,7 +678,11 @@ struct fw_pkt *fw_reassembly_next(struct fw_reassembly *r)
 			next_complete(r, d);
 		else
 			continue;
+		/* A tag that was taken out counts, not the one inside. */
+		vlan_tci = r->out.vlan_tci;
 		fw_parse_frame(&r->out);
+		if (r->out.flags & CORDON_RX_VLAN)
+			r->out.vlan_tci = vlan_tci;
 		return &r->out;
 	}
 	return NULL;

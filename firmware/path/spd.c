@@ -75,15 +75,30 @@ struct flow {
 	uint8_t zero;
 };
 
+/* Whether a packet will be forwarded isn't known: each is judged by both directions. */
+enum way {
+	WAY_IN,
+	WAY_FORWARD,
+	WAYS,
+};
+
+/**
+ * struct matches - what was found
+ * @policies: first policy that matches, NULL if none
+ */
+struct matches {
+	const struct policy *policies[WAYS];
+};
+
 /**
  * struct cached - what was found for a flow
  * @flow: flow
- * @policy: first policy that matches, NULL if none
+ * @matches: what was found
  * @generation: of the array when it was searched, 0 = unused
  */
 struct cached {
 	struct flow flow;
-	const struct policy *policy;
+	struct matches matches;
 	uint64_t generation;
 };
 
@@ -93,6 +108,7 @@ struct cached {
  * @count: policies in it
  * @sorted: IN and FORWARD policies, first match first
  * @sorted_count: policies in it
+ * @ways: of these, those of each direction
  * @sorted_size: room in it
  * @generation: counts changes of @sorted
  * @cache: what was found
@@ -102,6 +118,7 @@ struct fw_spd {
 	uint32_t count;
 	struct sorted *sorted;
 	uint32_t sorted_count;
+	uint32_t ways[WAYS];
 	uint32_t sorted_size;
 	uint64_t generation;
 	struct cached cache[CACHE_LEN];
@@ -260,6 +277,11 @@ static bool is_inbound(const struct policy *pol)
 	return pol->cfg.direction != CORDON_DIRECTION_OUT;
 }
 
+static enum way way_of(const struct policy *pol)
+{
+	return pol->cfg.direction == CORDON_DIRECTION_FORWARD ? WAY_FORWARD : WAY_IN;
+}
+
 /* Return: where @pol is, or belongs. */
 static uint32_t sorted_find(const struct fw_spd *spd, const struct policy *pol)
 {
@@ -314,6 +336,7 @@ static void sorted_add(struct fw_spd *spd, struct policy *pol)
 		.policy = pol,
 	};
 	spd->sorted_count++;
+	spd->ways[way_of(pol)]++;
 	spd->generation++;
 }
 
@@ -322,6 +345,7 @@ static void sorted_del(struct fw_spd *spd, const struct policy *pol)
 	uint32_t at = sorted_find(spd, pol);
 
 	spd->sorted_count--;
+	spd->ways[way_of(pol)]--;
 	memmove(&spd->sorted[at], &spd->sorted[at + 1],
 		(spd->sorted_count - at) * sizeof(spd->sorted[0]));
 	spd->generation++;
@@ -429,6 +453,7 @@ void fw_spd_flush(struct fw_spd *spd)
 	spd->by_handle = NULL;
 	spd->count = 0;
 	spd->sorted_count = 0;
+	memset(spd->ways, 0, sizeof(spd->ways));
 	spd->generation++;
 }
 
@@ -437,23 +462,30 @@ uint32_t fw_spd_count(const struct fw_spd *spd)
 	return spd->count;
 }
 
-static const struct policy *search(const struct fw_spd *spd, const struct flow *f)
+static struct matches search(const struct fw_spd *spd, const struct flow *f)
 {
+	uint32_t left = (spd->ways[WAY_IN] > 0) + (spd->ways[WAY_FORWARD] > 0);
+	struct matches matches = { 0 };
 	uint32_t saddr = fw_get_be32(f->saddr);
 	uint32_t daddr = fw_get_be32(f->daddr);
 	const struct policy *pol;
 	const struct sorted *e;
+	enum way way;
 	uint32_t i;
 
-	for (i = 0; i < spd->sorted_count; i++) {
+	for (i = 0; i < spd->sorted_count && left; i++) {
 		e = &spd->sorted[i];
 		if ((saddr ^ e->saddr) & e->saddr_mask || (daddr ^ e->daddr) & e->daddr_mask)
 			continue;
 		pol = e->policy;
-		if (le32toh(pol->cfg.if_id) == f->if_id && selector_matches(&pol->cfg.selector, f))
-			return pol;
+		way = way_of(pol);
+		if (matches.policies[way] || le32toh(pol->cfg.if_id) != f->if_id ||
+		    !selector_matches(&pol->cfg.selector, f))
+			continue;
+		matches.policies[way] = pol;
+		left--;
 	}
-	return NULL;
+	return matches;
 }
 
 /*
@@ -472,7 +504,7 @@ static uint32_t flow_hash(const struct flow *f)
 	return (uint32_t)(hash >> 32) % CACHE_LEN;
 }
 
-static const struct policy *find(struct fw_spd *spd, const struct fw_pkt *p, uint32_t if_id)
+static struct matches find(struct fw_spd *spd, const struct fw_pkt *p, uint32_t if_id)
 {
 	struct cached *slot;
 	struct flow f;
@@ -484,10 +516,10 @@ static const struct policy *find(struct fw_spd *spd, const struct fw_pkt *p, uin
 	slot = &spd->cache[flow_hash(&f)];
 	if (slot->generation != spd->generation || memcmp(&slot->flow, &f, sizeof(f))) {
 		slot->flow = f;
-		slot->policy = search(spd, &f);
+		slot->matches = search(spd, &f);
 		slot->generation = spd->generation;
 	}
-	return slot->policy;
+	return slot->matches;
 }
 
 /*
@@ -536,13 +568,8 @@ static bool is_exempt(const struct fw_pkt *p)
 	}
 }
 
-enum cordon_result fw_spd_check_clear(struct fw_spd *spd, const struct fw_pkt *p)
+static enum cordon_result judge_clear(const struct policy *pol)
 {
-	const struct policy *pol;
-
-	if (!spd->sorted_count || !p->family || is_exempt(p))
-		return CORDON_RESULT_OK;
-	pol = find(spd, p, 0);
 	if (!pol)
 		return CORDON_RESULT_OK;
 	if (pol->cfg.action == CORDON_ACTION_BLOCK)
@@ -550,6 +577,19 @@ enum cordon_result fw_spd_check_clear(struct fw_spd *spd, const struct fw_pkt *p
 	if (!(pol->cfg.flags & CORDON_POLICY_TEMPLATE) || pol->cfg.flags & CORDON_POLICY_OPTIONAL)
 		return CORDON_RESULT_OK;
 	return CORDON_RESULT_POLICY_TEMPLATE;
+}
+
+/* Both ways have to be open to it. */
+enum cordon_result fw_spd_check_clear(struct fw_spd *spd, const struct fw_pkt *p)
+{
+	enum cordon_result result;
+	struct matches matches;
+
+	if (!spd->sorted_count || !p->family || is_exempt(p))
+		return CORDON_RESULT_OK;
+	matches = find(spd, p, 0);
+	result = judge_clear(matches.policies[WAY_IN]);
+	return result ? result : judge_clear(matches.policies[WAY_FORWARD]);
 }
 
 static bool address_fits(const uint8_t *wanted, const uint8_t *has, uint8_t family)
@@ -575,13 +615,10 @@ static bool template_fits(const struct cordon_policy_cfg *pol, const struct cord
 	       address_fits(pol->template_daddr, sa->daddr, sa->family);
 }
 
-enum cordon_result fw_spd_check_decrypted(struct fw_spd *spd, const struct fw_pkt *p)
+static enum cordon_result judge_decrypted(const struct policy *pol, const struct cordon_sa_cfg *sa)
 {
-	const struct cordon_sa_cfg *sa = &p->sa->cfg;
 	bool transport = sa->mode == CORDON_MODE_TRANSPORT;
-	const struct policy *pol;
 
-	pol = p->family ? find(spd, p, le32toh(sa->if_id)) : NULL;
 	if (!pol)
 		return transport ? CORDON_RESULT_OK : CORDON_RESULT_POLICY_NONE;
 	if (pol->cfg.action == CORDON_ACTION_BLOCK)
@@ -593,4 +630,22 @@ enum cordon_result fw_spd_check_decrypted(struct fw_spd *spd, const struct fw_pk
 	    (!(pol->cfg.flags & CORDON_POLICY_TEMPLATE) || pol->cfg.flags & CORDON_POLICY_OPTIONAL))
 		return CORDON_RESULT_OK;
 	return CORDON_RESULT_POLICY_TEMPLATE;
+}
+
+/* An SA's peer is who he says, so one way that is open to him is enough; the stack knows which it is. */
+enum cordon_result fw_spd_check_decrypted(struct fw_spd *spd, const struct fw_pkt *p)
+{
+	const struct cordon_sa_cfg *sa = &p->sa->cfg;
+	const struct policy *in, *forward;
+	struct matches matches = { 0 };
+	enum cordon_result result;
+
+	if (p->family)
+		matches = find(spd, p, le32toh(sa->if_id));
+	in = matches.policies[WAY_IN];
+	forward = matches.policies[WAY_FORWARD];
+	result = judge_decrypted(in ? in : forward, sa);
+	if (in && forward && judge_decrypted(forward, sa) == CORDON_RESULT_OK)
+		return CORDON_RESULT_OK;
+	return result;
 }

@@ -605,6 +605,25 @@ static void test_tags(void **unused)
 	assert_int_equal(p->flags, CORDON_RX_VLAN);
 	assert_int_equal(p->vlan_tci, 0x2002);
 	assert_int_equal(p->len, whole->len);
+
+	/* With another tag inside, which isn't the one that was taken out. */
+	for (uint32_t at = 0; at < 3000; at += 1480) {
+		uint8_t *frame;
+
+		cut(2, at, 1480);
+		frame = fw_pkt_data(piece_pkt);
+		memmove(frame + 16, frame + 12, piece_pkt->len - 12);
+		packet_put16(frame + 12, 0x8100);
+		packet_put16(frame + 14, 0x0999);
+		piece_pkt->len += 4;
+		fw_parse_frame(piece_pkt);
+		piece_pkt->flags = CORDON_RX_VLAN;
+		piece_pkt->vlan_tci = 0x2003;
+		assert_true(add());
+	}
+	p = fw_reassembly_next(r);
+	assert_non_null(p);
+	assert_int_equal(p->vlan_tci, 0x2003);
 }
 
 static void test_forget(void **unused)

@@ -287,7 +287,6 @@ static void test_order(void **unused)
 		bypass = policy(4, 50);
 		bypass.flags = 0;
 		bypass.selector.protocol = 6;
-		bypass.direction = CORDON_DIRECTION_FORWARD;
 		check_eq("bypass goes first", add(&bypass), 0);
 		check_eq("bypass goes first", fw_spd_check_clear(spd, pkt), OK);
 		block = policy(4, 50);
@@ -444,6 +443,64 @@ static void test_refused(void **unused)
 	assert_int_equal(fw_spd_del(spd, cfg.handle), CORDON_CMD_STATUS_NOT_FOUND);
 }
 
+/* The host could receive or forward a packet: neither list hides what the other asks for. */
+static void test_ways(void **unused)
+{
+	struct cordon_policy_cfg protect, bypass;
+
+	(void)unused;
+	reset();
+	make(4, 6, 40);
+	protect = policy(4, 100);
+	bypass = policy(4, 50);
+	bypass.flags = 0;
+	bypass.direction = CORDON_DIRECTION_FORWARD;
+	check_eq("add", add(&protect), 0);
+	check_eq("add", add(&bypass), 0);
+	check_eq("forwarding is open, receiving isn't", fw_spd_check_clear(spd, pkt), TEMPLATE);
+	check_eq("delete", fw_spd_del(spd, bypass.handle), 0);
+	bypass.direction = CORDON_DIRECTION_IN;
+	check_eq("add", add(&bypass), 0);
+	check_eq("receiving is open", fw_spd_check_clear(spd, pkt), OK);
+	check_eq("delete", fw_spd_del(spd, protect.handle), 0);
+	protect.direction = CORDON_DIRECTION_FORWARD;
+	check_eq("add", add(&protect), 0);
+	check_eq("receiving is open, forwarding isn't", fw_spd_check_clear(spd, pkt), TEMPLATE);
+	fw_spd_flush(spd);
+	check_eq("flushed", fw_spd_check_clear(spd, pkt), OK);
+}
+
+/* A first fragment that ends behind the ports is judged by them. */
+static void test_tiny_fragment(void **unused)
+{
+	struct cordon_policy_cfg protect, bypass;
+	uint8_t proto;
+
+	(void)unused;
+	for (proto = 6; proto; proto = proto == 6 ? 132 : 0) {
+		reset();
+		bypass = policy(4, 1);
+		bypass.flags = 0;
+		bypass.selector.protocol = proto;
+		bypass.selector.dport = htobe16(80);
+		bypass.selector.dport_mask = 0xffff;
+		protect = policy(4, 2);
+		protect.selector.protocol = proto;
+		protect.selector.dport = htobe16(22);
+		protect.selector.dport_mask = 0xffff;
+		check_eq("add", add(&bypass), 0);
+		check_eq("add", add(&protect), 0);
+		make(4, proto, 8);
+		packet_put16(fw_pkt_data(pkt) + 20, 0x2000);
+		packet_put16(fw_pkt_data(pkt) + 36, 22);
+		fw_parse_frame(pkt);
+		check_eq("protected port", fw_spd_check_clear(spd, pkt), TEMPLATE);
+		packet_put16(fw_pkt_data(pkt) + 36, 80);
+		fw_parse_frame(pkt);
+		check_eq("open port", fw_spd_check_clear(spd, pkt), OK);
+	}
+}
+
 #define MANY 2000
 
 /* Add, delete and ask at random, against a list that is searched plainly. */
@@ -451,9 +508,9 @@ static void test_model(void **unused)
 {
 	static struct cordon_policy_cfg model[MANY];
 	static bool there[MANY];
-	const struct cordon_policy_cfg *best;
+	const struct cordon_policy_cfg *best[2];
 	enum cordon_result wanted;
-	unsigned int round, i, count = 0;
+	unsigned int round, i, way, count = 0;
 
 	(void)unused;
 	reset();
@@ -471,6 +528,7 @@ static void test_model(void **unused)
 			model[i].selector.saddr[3] = (uint8_t)(test_random() % 4);
 			model[i].flags = test_random() % 2 ? T : 0;
 			model[i].action = (uint8_t)(1 + test_random() % 2);
+			model[i].direction = test_random() % 2 ? CORDON_DIRECTION_IN : CORDON_DIRECTION_FORWARD;
 			assert_int_equal(add(&model[i]), 0);
 		}
 		there[i] = !there[i];
@@ -481,7 +539,7 @@ static void test_model(void **unused)
 
 		make(4, (uint8_t)(110 + test_random() % 20), 40);
 		fw_pkt_data(pkt)[14 + 15] = (uint8_t)(test_random() % 4);
-		best = NULL;
+		best[0] = best[1] = NULL;
 		for (i = 0; i < MANY; i++) {
 			const struct cordon_policy_cfg *m = &model[i];
 
@@ -489,16 +547,19 @@ static void test_model(void **unused)
 				continue;
 			if (m->selector.saddr_prefix && m->selector.saddr[3] != fw_pkt_data(pkt)[29])
 				continue;
-			if (!best || m->priority < best->priority ||
-			    (m->priority == best->priority && (m->order < best->order ||
-							       (m->order == best->order && m->handle < best->handle))))
-				best = m;
+			way = m->direction == CORDON_DIRECTION_FORWARD;
+			if (!best[way] || m->priority < best[way]->priority ||
+			    (m->priority == best[way]->priority &&
+			     (m->order < best[way]->order || (m->order == best[way]->order && m->handle < best[way]->handle))))
+				best[way] = m;
 		}
 		wanted = OK;
-		if (best && best->action == CORDON_ACTION_BLOCK)
-			wanted = BLOCK;
-		else if (best && best->flags)
-			wanted = TEMPLATE;
+		for (way = 0; way < 2 && wanted == OK; way++) {
+			if (best[way] && best[way]->action == CORDON_ACTION_BLOCK)
+				wanted = BLOCK;
+			else if (best[way] && best[way]->flags)
+				wanted = TEMPLATE;
+		}
 		assert_int_equal(fw_spd_check_clear(spd, pkt), wanted);
 		assert_int_equal(fw_spd_check_clear(spd, pkt), wanted);
 	}
@@ -526,7 +587,9 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_selector), cmocka_unit_test(test_selector_check), cmocka_unit_test(test_selector_kinds),
 		cmocka_unit_test(test_clear),	 cmocka_unit_test(test_order),		cmocka_unit_test(test_decrypted),
-		cmocka_unit_test(test_refused),	 cmocka_unit_test(test_model),
+		cmocka_unit_test(test_refused),	 cmocka_unit_test(test_ways),
+		cmocka_unit_test(test_tiny_fragment),
+		cmocka_unit_test(test_model),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);

@@ -94,12 +94,14 @@ class Attributes:
         kind = self.offload
         inbound = self.direction == "in"
         has = limits.others
+        encap = has.get(f"{kind} espinudp {self.direction}", ())
         tests = [
             (kind not in has["offloads"], f"{kind} offload not supported"),
             (self.mode not in has["modes"], r"mode \d+ \(\w+\) not supported, allowed:"),
             (f"IPv{self.family}" not in has["families"], r"address family \d+ not supported, allowed:"),
             (not limits.has_suite(self.suite), r"(not supported|not with|missing).*, allowed:"),
-            (self.encap and f"IPv{self.family}" not in has.get(f"{kind} espinudp", ()), "encap"),
+            (self.encap and f"IPv{self.family}" not in encap, "encap"),
+            (self.encap and "transport" in encap and self.mode != "transport", "encap of inbound tunnel"),
             (self.esn and "esn" not in has.get(f"{kind} flags", ()), "flag esn"),
             (inbound and self.window > limits.window, rf"replay window of {self.window} not supported, allowed: 0 to"),
             (self.limit in CROSSED, r"limit soft \d+ not supported, allowed: 1 to"),

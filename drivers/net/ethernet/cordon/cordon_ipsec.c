@@ -321,6 +321,7 @@ static int insert_sa(struct cordon_ipsec *ipsec, struct cordon_sa *sa, struct xf
 
 	lockdep_assert_held(&ipsec->lock);
 
+	cordon_sa_follow(&ipsec->blocks, sa);
 	err = cordon_sa_block_get(&ipsec->blocks, sa, x->lastused);
 	if (err)
 		return cordon_ipsec_no_memory(extack);

@@ -210,7 +210,7 @@ void cordon_ipsec_show(struct seq_file *file, const struct cordon_dev *cdev);
 void cordon_ipsec_state_load(struct cordon_sa *sa, const struct xfrm_state *x);
 void cordon_ipsec_state_store(struct cordon_sa *sa, struct xfrm_state *x);
 void cordon_ipsec_state_update_stats(struct cordon_sa *sa, struct xfrm_state *x);
-bool cordon_ipsec_state_confirm(struct cordon_sa *sa, const struct xfrm_state *x, u32 number);
+bool cordon_ipsec_state_confirm(struct cordon_sa *sa, struct xfrm_state *x, u32 number);
 void cordon_ipsec_state_refresh_work(struct work_struct *work);
 void cordon_ipsec_event(struct cordon_dev *cdev, u16 type, u32 handle, u64 value);
 void cordon_ipsec_events_lost(struct cordon_dev *cdev);

@@ -142,8 +142,8 @@ static int check_inner_addresses(const struct xfrm_state *x, struct netlink_ext_
 	if (!cordon_ipsec_family(x->sel.family) || x->sel.prefixlen_s != bits ||
 	    x->sel.prefixlen_d != bits) {
 		NL_SET_ERR_MSG_FMT_MOD(extack,
-				       "selector of /%u and /%u in BEET mode not supported, allowed: /%u and /%u",
-				       x->sel.prefixlen_s, x->sel.prefixlen_d, bits, bits);
+				       "selector of /%u and /%u in BEET mode not supported, allowed: /%u",
+				       x->sel.prefixlen_s, x->sel.prefixlen_d, bits);
 		return -EOPNOTSUPP;
 	}
 
@@ -197,9 +197,21 @@ static bool may_encap(bool packet, u16 family)
 	return packet || family == AF_INET;
 }
 
+/*
+ * In crypto mode the stack receives ESP in UDP by a socket of the key manager, whose policy lets
+ * through what came through no SA or one in transport mode.
+ */
+static bool may_encap_mode(bool packet, bool in, u8 mode)
+{
+	return packet || !in || mode == XFRM_MODE_TRANSPORT;
+}
+
 static int check_encap(const struct cordon_caps_ipsec *caps, const struct xfrm_state *x,
 		       struct netlink_ext_ack *extack)
 {
+	bool packet = x->xso.type == XFRM_DEV_OFFLOAD_PACKET;
+	bool in = x->xso.dir == XFRM_DEV_OFFLOAD_IN;
+
 	if (!x->encap)
 		return 0;
 
@@ -213,9 +225,14 @@ static int check_encap(const struct cordon_caps_ipsec *caps, const struct xfrm_s
 		NL_SET_ERR_MSG_MOD(extack, "encap espinudp not supported by this card");
 		return -EOPNOTSUPP;
 	}
-	if (!may_encap(x->xso.type == XFRM_DEV_OFFLOAD_PACKET, x->props.family)) {
+	if (!may_encap(packet, x->props.family)) {
 		NL_SET_ERR_MSG_MOD(extack,
 				   "encap over IPv6 not supported, allowed: packet offload");
+		return -EOPNOTSUPP;
+	}
+	if (!may_encap_mode(packet, in, x->props.mode)) {
+		NL_SET_ERR_MSG_MOD(extack,
+				   "encap of inbound tunnel not supported, allowed: packet offload");
 		return -EOPNOTSUPP;
 	}
 
@@ -402,6 +419,19 @@ static void show_flags(struct seq_file *file, const struct cordon_caps_ipsec *ca
 			seq_printf(file, " %s", rules[i].name);
 }
 
+static void show_encap(struct seq_file *file, const struct cordon_caps_ipsec *caps, bool packet,
+		       bool in)
+{
+	seq_printf(file, "%s espinudp %s:", packet ? "packet" : "crypto", in ? "in" : "out");
+	if (caps->sa_flags & CORDON_SA_ENCAP)
+		seq_printf(file, "%s%s%s",
+			   caps->families & BIT(CORDON_FAMILY_INET) ? " IPv4" : "",
+			   caps->families & BIT(CORDON_FAMILY_INET6) &&
+			   may_encap(packet, AF_INET6) ? " IPv6" : "",
+			   may_encap_mode(packet, in, XFRM_MODE_TUNNEL) ? "" : " transport");
+	seq_putc(file, '\n');
+}
+
 static void show_offload(struct seq_file *file, const struct cordon_caps_ipsec *caps, bool packet)
 {
 	const char *name = packet ? "packet" : "crypto";
@@ -409,13 +439,9 @@ static void show_offload(struct seq_file *file, const struct cordon_caps_ipsec *
 	seq_printf(file, "%s flags:%s", name, caps->sa_flags & CORDON_SA_ESN ? " esn" : "");
 	show_flags(file, caps, packet, flag_rules, ARRAY_SIZE(flag_rules));
 	show_flags(file, caps, packet, extra_flag_rules, ARRAY_SIZE(extra_flag_rules));
-	seq_printf(file, "\n%s espinudp:", name);
-	if (caps->sa_flags & CORDON_SA_ENCAP)
-		seq_printf(file, "%s%s",
-			   caps->families & BIT(CORDON_FAMILY_INET) ? " IPv4" : "",
-			   caps->families & BIT(CORDON_FAMILY_INET6) &&
-			   may_encap(packet, AF_INET6) ? " IPv6" : "");
 	seq_putc(file, '\n');
+	show_encap(file, caps, packet, true);
+	show_encap(file, caps, packet, false);
 }
 
 /**

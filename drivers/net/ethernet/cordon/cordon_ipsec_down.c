@@ -47,8 +47,14 @@ static int netdev_event(struct notifier_block *nb, unsigned long event, void *in
 		return NOTIFY_DONE;
 
 	rcu_read_lock();
-	xa_for_each(&ipsec->sas.xa, index, sa)
+	xa_for_each(&ipsec->sas.xa, index, sa) {
 		expire_sa(ipsec, sa);
+		if (need_resched()) {
+			rcu_read_unlock();
+			cond_resched();
+			rcu_read_lock();
+		}
+	}
 	rcu_read_unlock();
 
 	return NOTIFY_DONE;

@@ -131,7 +131,7 @@ int cordon_ipsec_fallback_try(struct cordon_ipsec *ipsec, const struct xfrm_stat
 	}
 	if (refusal && has_predecessor(ipsec, x)) {
 		NL_SET_ERR_MSG_FMT_MOD(extack,
-				       "refused in packet mode, and its predecessor with reqid %u is in that mode, try again",
+				       "SA refused in packet mode, reqid %u has another one in it, try again",
 				       x->props.reqid);
 		err = -EBUSY;
 	} else if (refusal) {
@@ -185,9 +185,8 @@ int cordon_ipsec_fallback_check_policy(struct cordon_ipsec *ipsec, const struct 
 		    !wants(xp, &ipsec->refusals[i]))
 			continue;
 		NL_SET_ERR_MSG_FMT_MOD(extack,
-				       "policy in packet mode not supported, SA 0x%x with reqid %u was refused in it",
-				       be32_to_cpu(ipsec->refusals[i].spi),
-				       ipsec->refusals[i].reqid);
+				       "policy not supported, packet mode was refused to SA 0x%x",
+				       be32_to_cpu(ipsec->refusals[i].spi));
 		return -EOPNOTSUPP;
 	}
 

@@ -35,6 +35,15 @@ static bool has_plain_header(const struct sk_buff *skb)
 	}
 }
 
+/*
+ * The stack counts from the ESP header on when it segments, and forgets the UDP header: in a tunnel
+ * nothing comes of it, in transport mode more packets than there are numbers for.
+ */
+static bool may_segment(const struct sk_buff *skb, const struct xfrm_state *x)
+{
+	return !skb_is_gso(skb) || !x->encap;
+}
+
 /* Has the card got a crypto mode SA? If not, the stack's own crypto does it. */
 static bool is_on_card(const struct xfrm_state *x)
 {
@@ -99,7 +108,7 @@ bool cordon_ipsec_offload_ok(struct sk_buff *skb, struct xfrm_state *x)
 	bool alive;
 
 	if (x->xso.type != XFRM_DEV_OFFLOAD_PACKET)
-		return has_plain_header(skb) && is_on_card(x);
+		return has_plain_header(skb) && may_segment(skb, x) && is_on_card(x);
 
 	cdev = dev ? cordon_ipsec_dev(dev) : NULL;
 	if (!cdev)

@@ -326,21 +326,28 @@ static bool is_new(const struct xfrm_state *x, u32 number)
  *
  * The stack looks at the number first, and counts what it finds first. And it may know of a greater
  * number than the card (XFRM_MSG_NEWAE): with ESN the card guesses another upper half then, and
- * can't verify a thing. All of it only chooses who judges: this needs no lock.
+ * can't verify a thing.
  *
  * Context: any but hard interrupts.
  * Return: false if the stack has to find out. The card knows its number then.
  */
-bool cordon_ipsec_state_confirm(struct cordon_sa *sa, const struct xfrm_state *x, u32 number)
+bool cordon_ipsec_state_confirm(struct cordon_sa *sa, struct xfrm_state *x, u32 number)
 {
-	u64 known = state_number(x, false);
+	bool confirmed;
+	u64 known;
 
+	/* XFRM_MSG_NEWAE changes window and numbers under it. */
+	spin_lock_bh(&x->lock);
+	known = state_number(x, false);
 	if (x->props.flags & XFRM_STATE_ESN && known > cordon_sa_read(&sa->block->state->seq)) {
 		WRITE_ONCE(sa->block->state->seq, cpu_to_le64(known));
-		return false;
+		confirmed = false;
+	} else {
+		confirmed = is_new(x, number);
 	}
+	spin_unlock_bh(&x->lock);
 
-	return is_new(x, number);
+	return confirmed;
 }
 
 static void count_drops(struct cordon_sa *sa, struct xfrm_state *x)
@@ -488,7 +495,10 @@ static void count_clear_drops(struct cordon_ipsec *ipsec, u64 port, atomic64_t *
 		return;
 
 	atomic64_add(drops, counted);
+	/* The device may move to another namespace, and this one end. */
+	rcu_read_lock();
 	XFRM_ADD_STATS(dev_net(ipsec->cdev->netdev), mib, drops);
+	rcu_read_unlock();
 }
 
 /**

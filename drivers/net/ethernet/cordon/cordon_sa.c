@@ -217,6 +217,41 @@ static struct cordon_sa_block *block_find(struct cordon_sa_blocks *blocks,
 	return NULL;
 }
 
+/**
+ * cordon_sa_follow() - let a copy that the stack made to update an inbound SA be like the original
+ * @blocks: blocks
+ * @sa: SA, with @cfg filled in but for the block
+ *
+ * The stack keeps keys, window and numbers of the original, whatever the copy says. The card takes
+ * packets through the SA that came last, so another window would let old packets through, and
+ * another key none at all.
+ *
+ * Context: process, under the lock of struct cordon_ipsec.
+ */
+void cordon_sa_follow(struct cordon_sa_blocks *blocks, struct cordon_sa *sa)
+{
+	const struct cordon_sa_cfg *cfg = &sa->cfg;
+	const struct cordon_sa_block *block;
+	const struct cordon_sa *other;
+	__le32 handle = cfg->handle;
+
+	if (cordon_sa_is_out(sa))
+		return;
+
+	hash_for_each_possible(blocks->table, block, node, (__force u32)cfg->spi) {
+		other = block_live_sa(block);
+		if (!other || cordon_sa_is_out(other) || other->cfg.spi != cfg->spi ||
+		    !has_same_daddr(&other->cfg, cfg))
+			continue;
+		if (other->cfg.replay_window == cfg->replay_window &&
+		    other->cfg.flags == cfg->flags && has_same_key(&other->cfg, cfg))
+			return;
+		sa->cfg = other->cfg;
+		sa->cfg.handle = handle;
+		return;
+	}
+}
+
 static struct cordon_sa_block *block_alloc(struct cordon_sa_blocks *blocks,
 					   const struct cordon_sa *sa)
 {

@@ -156,6 +156,7 @@ int cordon_sa_blocks_init(struct cordon_sa_blocks *blocks, struct device *dev);
 void cordon_sa_blocks_exit(struct cordon_sa_blocks *blocks);
 
 u32 cordon_sa_state_len(u32 window);
+void cordon_sa_follow(struct cordon_sa_blocks *blocks, struct cordon_sa *sa);
 int cordon_sa_block_get(struct cordon_sa_blocks *blocks, struct cordon_sa *sa, bool moved);
 bool cordon_sa_block_is_shared(const struct cordon_sa *sa);
 void cordon_sa_block_mark(struct cordon_sa_block *block, u64 number);

@@ -349,6 +349,9 @@ static bool is_rx_completion_sane(const struct cordon_rx_ring *rx,
 	    len > CORDON_RX_BUFFER_LEN || cqe->reserved || flags & ~CORDON_RX_FLAGS ||
 	    le32_to_cpu(cqe->valid) & ~CORDON_COMPLETION_VALID)
 		return false;
+	/* Buffers are filled, or a packet could take any number of them. */
+	if (flags & CORDON_RX_MORE && len != CORDON_RX_BUFFER_LEN)
+		return false;
 	/* The Ethernet header is in the first buffer, and a packet isn't longer than IP allows. */
 	if (!rx->skb)
 		return rx->dropping || len >= ETH_HLEN;
