@@ -167,8 +167,8 @@ class Flow:
                                         (self.there, near, "fwd", self.back)):
             if direction != "fwd" or self.mode == "tunnel":
                 yield f"xfrm policy add {Policy(src, dst, direction, sa).words(offload)}"
-        if self.mode == "transport" or self.inner == 6:
-            yield f"-{self.inner} neigh replace {self.there} lladdr {mac} dev {DEV}"
+        # In packet mode the core takes the inner address for that of a neighbour (docs/cordon.rst).
+        yield f"-{self.inner} neigh replace {self.there} lladdr {mac} dev {DEV}"
 
 
 class Flows:
