@@ -229,8 +229,8 @@ def expire(pair, offload):
         frames = [f for f in pair.wire.since(mark) if f.out]
         assert not [f for f in frames if f.is_clear()]
         found = {}
-        for case, flow in zip(LIMITED, flows):
-            answers = re.search(r"(\d+) received", pair.left.run(f"cat /tmp/answers-{flow.number}").stdout)[1]
+        received = pair.left.run("".join(f"cat /tmp/answers-{flow.number}; " for flow in flows)).stdout
+        for case, flow, answers in zip(LIMITED, flows, re.findall(r"(\d+) received", received), strict=True):
             left = "" if "hard" in LIMITS[case[0]] else dump(pair.left, flow.out)
             found[case] = {"answers": answers, "esp": sum(1 for f in frames if f.esp and f.esp[0] == flow.out.spi),
                            "right": counters(pair.right, flow.out), "left": re.findall(r"\d+\(\w+\)", left)[4:6]}
@@ -370,8 +370,9 @@ def judged(pair, offload):
         mark = pair.wire.mark()
         ping(pair, tunnel, 40)
         frame = [f.data for f in pair.wire.since(mark) if f.esp and not f.out][-1]
+        now = pair.left.xfrm_stat()
         for name, change in SENT.items():
-            before = pair.left.xfrm_stat()
+            before = now
             pair.right.run(["python3", "-I", "-S", "-c", SEND, DEV, *[change(frame).hex()] * 3])
             pair.left.ping(tunnel.target(pair.right))
             if name == "clear":

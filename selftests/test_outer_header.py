@@ -94,8 +94,11 @@ def without_id(packet):
 
 
 def made(frames, flow):
-    """What a flow's packets became on the wire: all of it but IDs and ICV; and the IDs that matter."""
-    headers, found = [], []
+    """What a flow's packets became on the wire: all of it but IDs and ICV; and the IDs that matter.
+
+    Sorted, for packets of several sockets take several queues.
+    """
+    headers, numbers, found = [], [], []
     size = 20 if flow.family == 4 else 40
     for frame in frames:
         if not frame.out or not frame.esp or frame.esp[0] != flow.out.spi:
@@ -103,10 +106,12 @@ def made(frames, flow):
         outer, number = without_id(frame.data[14:14 + size])
         seq, payload, padding, after = unseal(flow.out, frame.data[14 + size:])
         inner = without_id(payload)[0] if flow.mode == "tunnel" else payload
-        headers.append((frame.data[:14].hex(), outer.hex(), seq, inner.hex(), padding.hex(), after))
+        headers.append((inner.hex(), frame.data[:14].hex(), outer.hex(), padding.hex(), after))
+        numbers.append(seq)
         if number is not None:
             found.append(number)
-    return headers, found
+    assert sorted(numbers) == list(range(1, len(numbers) + 1))
+    return sorted(headers), found
 
 
 def sent(pair, offload):
