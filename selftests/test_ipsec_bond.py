@@ -7,7 +7,7 @@ import time
 import pytest
 from cordonlab import Lab
 
-from kit import Wire
+from kit import Host, Wire
 from kit.xfrm import make_key
 
 LEFT, RIGHT = "10.9.0.1", "10.9.0.2"
@@ -20,15 +20,17 @@ class Bond:
     def __init__(self, kernel, second):
         self.kernel, self.second = kernel, second
         self.lab = Lab(kernel=kernel, vms=2, ports=2, capture=True, name=f"bond-{kernel}")
+        self.left = self.right = None
+        self.wires = []
 
     def __enter__(self):
         self.lab.__enter__()
         try:
-            self.left, self.right = self.lab.vms
+            self.left, self.right = self.lab.vms[0], self.lab.vms[1]
             for vm in self.lab.vms:
                 vm.run(f"insmod {self.lab.module_in_guest(self.kernel)}", check=True)
                 for port in range(2):
-                    self.wait(lambda vm=vm, port=port: vm.netdev(port), "a network device")
+                    Host.wait(lambda vm=vm, port=port: vm.netdev(port), "a network device")
                     name = vm.netdev(port)
                     vm.run(f"ip link set {name} down; ip link set {name} name cd{port}", check=True)
             self.right.run(f"""set -e
@@ -52,7 +54,7 @@ class Bond:
                 ip link set bond0 up
                 ip addr add {LEFT}/24 dev bond0""", check=True)
             self.activate("cd0")
-            self.wait(lambda: self.left.run(f"ping -c 1 -W 1 {RIGHT}"), "a neighbour")
+            Host.wait(lambda: self.left.run(f"ping -c 1 -W 1 {RIGHT}").ok, "a neighbour")
             self.wires = [Wire(self.lab.capture_file(f"p{port}")) for port in range(2)]
         except BaseException:
             self.lab.stop(keep=True)
@@ -62,18 +64,10 @@ class Bond:
     def __exit__(self, *error):
         return self.lab.__exit__(*error)
 
-    @staticmethod
-    def wait(condition, what, timeout=30):
-        """Wait until something holds."""
-        end = time.monotonic() + timeout
-        while not condition():
-            assert time.monotonic() < end, f"{timeout} s without {what}"
-            time.sleep(0.1)
-
     def activate(self, slave):
         """Make a slave the active one."""
         self.left.run(f"ip link set bond0 type bond active_slave {slave}")
-        self.wait(lambda: self.active() == slave, f"{slave} as active slave")
+        Host.wait(lambda: self.active() == slave, f"{slave} as active slave")
 
     def active(self):
         """The active slave."""
@@ -116,7 +110,7 @@ def test_failover_under_traffic(bond):
         time.sleep(1)
         bond.activate(slave)
         want = [2 if slave == f"cd{port}" else 0 for port in range(2)]
-        bond.wait(lambda want=want: bond.sas() == want, f"SAs {want}")
+        Host.wait(lambda want=want: bond.sas() == want, f"SAs {want}")
     result = stream.wait(90)
     received = int(re.search(r"(\d+) received", result.stdout)[1])
     assert received >= 190 and "duplicates" not in result.stdout, result.stdout
@@ -134,15 +128,15 @@ def test_slave_goes_and_comes(bond):
     bond.tunnel()
     monitor = bond.left.start("stdbuf -oL timeout 60 ip xfrm monitor expire", timeout=90)
     bond.left.run("ip link set cd0 down", check=True)
-    bond.wait(lambda: bond.active() == bond.second, "failover")
-    bond.wait(lambda: bond.left.run(f"ping -c 1 -W 1 {RIGHT}"), "traffic")
+    Host.wait(lambda: bond.active() == bond.second, "failover")
+    Host.wait(lambda: bond.left.run(f"ping -c 1 -W 1 {RIGHT}").ok, "traffic")
     assert bond.sas()[0] == 0
     bond.left.run("ip link set cd0 up", check=True)
     bond.activate("cd0")
-    bond.wait(lambda: bond.sas() == [2, 0], "SAs")
-    bond.wait(lambda: bond.left.run(f"ping -c 1 -W 1 {RIGHT}"), "traffic")
+    Host.wait(lambda: bond.sas() == [2, 0], "SAs")
+    Host.wait(lambda: bond.left.run(f"ping -c 1 -W 1 {RIGHT}").ok, "traffic")
     monitor.stop()
     assert "hard" not in monitor.output
     bond.left.run("ip xfrm state flush", check=True)
-    bond.wait(lambda: bond.sas() == [0, 0], "no SAs")
+    Host.wait(lambda: bond.sas() == [0, 0], "no SAs")
     bond.lab.check()

@@ -452,7 +452,7 @@ int board_request_serve(struct board_port *port, struct board_request *request);
 /* config.c */
 void board_config_init(struct board_port *port);
 void board_config_read(struct board_port *port, uint64_t offset, uint8_t *data, size_t len);
-void board_config_write(struct board_port *port, uint64_t offset, const uint8_t *data, size_t len);
+uint64_t board_config_write(struct board_port *port, uint64_t offset, const uint8_t *data, size_t len);
 bool board_config_may_dma(const struct board_port *port);
 
 /* regs.c */

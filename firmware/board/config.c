@@ -196,11 +196,17 @@ bool board_config_may_dma(const struct board_port *port)
 	       power_state(&port->config) == 0;
 }
 
-static void function_reset(struct board_port *port, const char *why)
+static uint64_t function_reset(struct board_port *port, const char *why)
 {
 	board_log(BOARD_LOG_INFO, "%s: %s", port->options->name, why);
 	board_port_power_on(port);
-	board_regs_reset(port);
+	return board_regs_reset(port);
+}
+
+/* Something of the firmware's is under way that may touch memory. */
+static bool is_active(const struct board_regs *regs)
+{
+	return regs->enabled || regs->enable_seq || regs->resetting;
 }
 
 /**
@@ -211,11 +217,14 @@ static void function_reset(struct board_port *port, const char *why)
  * @len: bytes, the caller has checked that they lie in configuration space
  *
  * Losing bus mastering or D0 while rings are in use is a reset of the rings: the function must not
- * touch memory from now on, and nothing says where it would have to go on later.
+ * touch memory from now on, and nothing says where it would have to go on later. A guest that has
+ * taken these away, or reset the function, gives the memory to others as soon as its write is done.
  *
  * Context: loop.
+ * Return: request after whose end the function touches no memory, as board_regs_reset(); 0: there is
+ * nothing to wait for.
  */
-void board_config_write(struct board_port *port, uint64_t offset, const uint8_t *data, size_t len)
+uint64_t board_config_write(struct board_port *port, uint64_t offset, const uint8_t *data, size_t len)
 {
 	struct board_config *config = &port->config;
 	unsigned int before = power_state(config), after;
@@ -234,9 +243,10 @@ void board_config_write(struct board_port *port, uint64_t offset, const uint8_t 
 		after = before;
 	}
 	if (get16(config, CONFIG_EXP + PCI_EXP_DEVCTL) & PCI_EXP_DEVCTL_BCR_FLR)
-		function_reset(port, "function level reset");
-	else if (before && !after)
-		function_reset(port, "reset by leaving D3hot");
-	else if ((port->regs.enabled || port->regs.enable_seq) && !board_config_may_dma(port))
-		board_regs_reset(port);
+		return function_reset(port, "function level reset");
+	if (before && !after)
+		return function_reset(port, "reset by leaving D3hot");
+	if (is_active(&port->regs) && !board_config_may_dma(port))
+		return board_regs_reset(port);
+	return 0;
 }

@@ -247,7 +247,7 @@ static int serve_region_write(struct board_port *port, struct board_request *req
 	else if (access.region == CORDON_BAR_MSIX)
 		write_msix(port, access.offset, data, access.count);
 	else
-		board_config_write(port, access.offset, data, access.count);
+		port->client.wait_seq = board_config_write(port, access.offset, data, access.count);
 	return 0;
 }
 

@@ -65,11 +65,32 @@ static void take_away(struct cordon_algorithm *algorithm, bool gone, uint64_t ke
 		memset(algorithm, 0, sizeof(*algorithm));
 }
 
+static bool is_pair(const struct cordon_algorithm *cipher)
+{
+	return cipher->present && !cipher->icv_bytes;
+}
+
+/* A cipher that needs an authentication, and an authentication, are nothing without each other. */
+static void widows_take_away(struct cordon_cap_ipsec *cap)
+{
+	bool auth = false, pair = false;
+	unsigned int i;
+
+	for (i = 0; i < CORDON_AUTH_CNT; i++)
+		auth |= cap->auths[i].present;
+	for (i = 0; i < CORDON_CIPHER_CNT; i++) {
+		if (!auth && is_pair(&cap->ciphers[i]))
+			memset(&cap->ciphers[i], 0, sizeof(cap->ciphers[i]));
+		pair |= is_pair(&cap->ciphers[i]);
+	}
+	if (!pair)
+		memset(cap->auths, 0, sizeof(cap->auths));
+}
+
 /* Return: true if a suite is left. */
 static bool algorithms_init(struct cordon_cap_ipsec *cap, const struct fw_ipc_limits *limits)
 {
 	uint64_t aes_keys = 0;
-	bool auth = false;
 	bool any = false;
 	unsigned int i;
 
@@ -77,15 +98,14 @@ static bool algorithms_init(struct cordon_cap_ipsec *cap, const struct fw_ipc_li
 	for (i = 0; i < 3; i++)
 		if (limits->no_key_bits & BIT(i))
 			aes_keys |= AES_KEY_BYTES(i);
-	for (i = 0; i < CORDON_AUTH_CNT; i++) {
+	for (i = 0; i < CORDON_AUTH_CNT; i++)
 		take_away(&cap->auths[i], limits->no_auths & BIT(i), 0, limits->no_icv_bytes);
-		auth |= cap->auths[i].present;
-	}
-	for (i = 0; i < CORDON_CIPHER_CNT; i++) {
+	for (i = 0; i < CORDON_CIPHER_CNT; i++)
 		take_away(&cap->ciphers[i], limits->no_ciphers & BIT(i), is_aes(i) ? aes_keys : 0,
 			  limits->no_icv_bytes);
-		any |= cap->ciphers[i].present && (cap->ciphers[i].icv_bytes || auth);
-	}
+	widows_take_away(cap);
+	for (i = 0; i < CORDON_CIPHER_CNT; i++)
+		any |= cap->ciphers[i].present;
 	return any;
 }
 

@@ -4,6 +4,7 @@
  * when a request is acknowledged, no packet is under way that could still touch what it took away.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -140,8 +141,13 @@ static void handle(struct fw_worker *w, struct request *r)
 		if (r->fds[i] >= 0)
 			close(r->fds[i]);
 	}
-	if (r->msg.seq)
+	if (r->msg.seq) {
 		send_msg(w, &ack);
+	} else if (ack.error) {
+		/* Nobody hears of it, and what follows builds on it: a map that an enabled ring needs, say. */
+		fprintf(stderr, "cordon-fw: request %u: %s\n", r->msg.type, strerror(-ack.error));
+		w->stop = true;
+	}
 }
 
 static void fds_take(struct request *r, struct msghdr *hdr)

@@ -95,10 +95,11 @@ void fw_crypto_limits(struct cordon_algorithm *cipher_records, struct cordon_alg
 	limits_write(auth_records, auths, CORDON_AUTH_CNT);
 }
 
-void fw_crypto_iv_number(const struct fw_crypto_key *key, uint64_t seq, uint8_t *iv)
+bool fw_crypto_iv_number(const struct fw_crypto_key *key, uint64_t seq, uint8_t *iv)
 {
 	(void)key;
 	fw_put_be64(iv, seq);
+	return true;
 }
 
 const struct fw_crypto_ops *fw_crypto_find(uint8_t cipher, uint8_t auth)

@@ -69,7 +69,8 @@ struct fw_crypto_secret {
  * @key_alloc: expand a key; Return: NULL if out of memory or the lengths are wrong
  * @key_free: wipe and free, NULL is fine
  * @iv: make the IV of packet @seq, @iv_len bytes that never come twice under the key. Counter modes
- *	take the number itself; CBC's can't be foreseen by who doesn't have the key
+ *	take the number itself; CBC's can't be foreseen by who doesn't have the key. Return: false if
+ *	there is none, and the packet must not be sent
  * @encrypt: encrypt a burst of up to FW_CRYPTO_BURST packets, all of one key
  * @decrypt: verify and decrypt a burst; tags are compared in constant time. When the ICV is wrong,
  *	@ok is false and @data may hold anything, unless @restore is set
@@ -85,7 +86,7 @@ struct fw_crypto_ops {
 	struct fw_crypto_key *(*key_alloc)(const struct fw_crypto_ops *ops,
 					   const struct fw_crypto_secret *secret);
 	void (*key_free)(struct fw_crypto_key *key);
-	void (*iv)(const struct fw_crypto_key *key, uint64_t seq, uint8_t *iv);
+	bool (*iv)(const struct fw_crypto_key *key, uint64_t seq, uint8_t *iv);
 	void (*encrypt)(const struct fw_crypto_key *key, struct fw_crypto_op *ops, uint32_t count);
 	void (*decrypt)(const struct fw_crypto_key *key, struct fw_crypto_op *ops, uint32_t count);
 };

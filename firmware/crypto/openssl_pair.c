@@ -278,21 +278,21 @@ static void pair_decrypt(const struct fw_crypto_key *key, struct fw_crypto_op *o
  * The number, encrypted under a key that nobody has: never the same twice, and not to be foreseen
  * (RFC 3602 3).
  */
-static void cbc_iv(const struct fw_crypto_key *key, uint64_t seq, uint8_t *iv)
+static bool cbc_iv(const struct fw_crypto_key *key, uint64_t seq, uint8_t *iv)
 {
 	uint8_t block[BLOCK] = { 0 };
 	int len;
 
 	fw_put_be64(block, seq);
-	if (EVP_CipherUpdate(key->iv, iv, &len, block, BLOCK) != 1)
-		memcpy(iv, block, BLOCK);
+	return EVP_CipherUpdate(key->iv, iv, &len, block, BLOCK) == 1;
 }
 
-static void no_iv(const struct fw_crypto_key *key, uint64_t seq, uint8_t *iv)
+static bool no_iv(const struct fw_crypto_key *key, uint64_t seq, uint8_t *iv)
 {
 	(void)key;
 	(void)seq;
 	(void)iv;
+	return true;
 }
 
 #define PAIR(cipher_, auth_, name_, iv_len_, block_, iv_)                                    \

@@ -50,6 +50,8 @@ struct known_answer {
 /* "Hi There" */
 #define HI "4869205468657265"
 
+#define CBC_PLAIN "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51"
+
 static const struct known_answer answers[] = {
 	/* McGrew, Viega: The Galois/Counter Mode of Operation, appendix B, cases 4, 10, 16. */
 	{ .cipher = CORDON_CIPHER_AES_GCM, .key = GCM_KEY, .salt = "cafebabe",
@@ -96,11 +98,29 @@ static const struct known_answer answers[] = {
 	{ .cipher = CORDON_CIPHER_AES_CBC, .key = "06a9214036b8a15b512e03d534120006",
 	  .iv = "3dafba429d9eb430b422da802c9fac41", .plain = "53696e676c6520626c6f636b206d7367",
 	  .text = "e353779c1079aeb82708942dbe77181a" },
-	/* RFC 3686 6, vector 1. */
+	/* NIST SP 800-38A F.2.3, F.2.5. */
+	{ .cipher = CORDON_CIPHER_AES_CBC,
+	  .key = "8e73b0f7da0e6452c810f32b809079e562f8ead2522c6b7b",
+	  .iv = "000102030405060708090a0b0c0d0e0f", .plain = CBC_PLAIN,
+	  .text = "4f021db243bc633d7178183a9fa071e8b4d9ada9ad7dedf4e5e738763f69145a" },
+	{ .cipher = CORDON_CIPHER_AES_CBC,
+	  .key = "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4",
+	  .iv = "000102030405060708090a0b0c0d0e0f", .plain = CBC_PLAIN,
+	  .text = "f58c4c04d6e5f1ba779eabfb5f7bfbd69cfc4e967edb808d679f777bc6702c7d" },
+	/* RFC 3686 6, vectors 1, 4, 7. */
 	{ .cipher = CORDON_CIPHER_AES_CTR, .key = "ae6852f8121067cc4bf7a5765577f39e",
 	  .salt = "00000030", .iv = "0000000000000000",
 	  .plain = "53696e676c6520626c6f636b206d7367",
 	  .text = "e4095d4fb7a7b3792d6175a3261311b8" },
+	{ .cipher = CORDON_CIPHER_AES_CTR, .key = "16af5b145fc9f579c175f93e3bfb0eed863d06ccfdb78515",
+	  .salt = "00000048", .iv = "36733c147d6d93cb",
+	  .plain = "53696e676c6520626c6f636b206d7367",
+	  .text = "4b55384fe259c9c84e7935a003cbe928" },
+	{ .cipher = CORDON_CIPHER_AES_CTR,
+	  .key = "776beff2851db06f4c8a0542c8696f6c6a81af1eec96b4d37fc1d689e6c1c104",
+	  .salt = "00000060", .iv = "db5672c97aa8f0b2",
+	  .plain = "53696e676c6520626c6f636b206d7367",
+	  .text = "145ad01dbf824ec7560863dc71e3e0c0" },
 	/* RFC 2202 3, RFC 4231 4.2. */
 	{ .auth = CORDON_AUTH_HMAC_SHA1, .auth_key = HI_KEY, .head = HI,
 	  .icv = "b617318655057264e28bc0b6" },

@@ -52,8 +52,10 @@ unsigned int fw_crypto_salt_len(uint8_t cipher);
  * @key: not used
  * @seq: number
  * @iv: 8 bytes
+ *
+ * Return: true.
  */
-void fw_crypto_iv_number(const struct fw_crypto_key *key, uint64_t seq, uint8_t *iv);
+bool fw_crypto_iv_number(const struct fw_crypto_key *key, uint64_t seq, uint8_t *iv);
 
 /**
  * fw_crypto_selftest_suite() - known answers of one engine's suite

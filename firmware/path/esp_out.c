@@ -252,8 +252,11 @@ static void write_udp(uint8_t *udp, const struct fw_sa *sa, uint32_t len)
 	fw_put_be16(udp + 6, 0);
 }
 
-/* Everything but the encryption: the frame grows to the front, its payload stays where it is. */
-static void build(struct fw_pkt *p, const struct shape *s, uint64_t seq)
+/*
+ * Everything but the encryption: the frame grows to the front, its payload stays where it is.
+ * Return: false if there is no IV.
+ */
+static bool build(struct fw_pkt *p, const struct shape *s, uint64_t seq)
 {
 	struct fw_sa *sa = p->sa;
 	bool encap = le32toh(sa->cfg.flags) & CORDON_SA_ENCAP;
@@ -281,7 +284,6 @@ static void build(struct fw_pkt *p, const struct shape *s, uint64_t seq)
 		write_udp(esp - FW_UDP_LEN, sa, s->total - s->ip_len);
 	memcpy(esp, &sa->cfg.spi, 4);
 	fw_put_be32(esp + 4, (uint32_t)seq);
-	sa->ops->iv(sa->crypto, seq, esp + FW_ESP_LEN);
 	write_trailer(payload + s->payload_len, s);
 
 	p->off = (uint32_t)(frame - p->buf);
@@ -295,6 +297,7 @@ static void build(struct fw_pkt *p, const struct shape *s, uint64_t seq)
 	p->esp = (uint16_t)(esp - frame);
 	p->is_fragment = false;
 	p->is_first_fragment = false;
+	return sa->ops->iv(sa->crypto, seq, esp + FW_ESP_LEN);
 }
 
 static void prepare_packet(struct fw_pkt *p, struct fw_esp_burst *b)
@@ -314,8 +317,11 @@ static void prepare_packet(struct fw_pkt *p, struct fw_esp_burst *b)
 		return;
 	}
 
+	if (!build(p, &s, seq)) {
+		fw_esp_drop(p, CORDON_RESULT_CRYPTO);
+		return;
+	}
 	p->result = CORDON_RESULT_OK;
-	build(p, &s, seq);
 	/*
 	 * Counted as Linux does: the inner packet, or what lies behind the IP header in transport
 	 * mode.
@@ -404,12 +410,14 @@ void fw_esp_out_crypto(struct fw_pkt **pkts, const uint64_t *seqs, uint32_t coun
 			encrypt(&b);
 		sa = pkts[i]->sa;
 		result = sa ? judge_crypto(sa, pkts[i], seqs[i]) : CORDON_RESULT_SA_GONE;
+		if (result == CORDON_RESULT_OK &&
+		    !sa->ops->iv(sa->crypto, seqs[i], fw_pkt_data(pkts[i]) + pkts[i]->esp + FW_ESP_LEN))
+			result = CORDON_RESULT_CRYPTO;
 		if (result != CORDON_RESULT_OK) {
 			fw_esp_drop(pkts[i], result);
 			continue;
 		}
 		pkts[i]->result = CORDON_RESULT_OK;
-		sa->ops->iv(sa->crypto, seqs[i], fw_pkt_data(pkts[i]) + pkts[i]->esp + FW_ESP_LEN);
 		fw_esp_burst_add(&b, pkts[i], seqs[i],
 				 pkts[i]->len - pkts[i]->esp - FW_ESP_LEN - sa->ops->iv_len -
 					 sa->cfg.icv_len);

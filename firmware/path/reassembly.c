@@ -138,7 +138,7 @@ struct fw_reassembly {
 struct fw_reassembly *fw_reassembly_alloc(const struct fw_reassembly_ops *ops, void *owner)
 {
 	struct fw_reassembly *r = calloc(1, sizeof(*r));
-	size_t stores = (size_t)FW_REASSEMBLY_DATAGRAMS * FW_REASSEMBLY_STORE;
+	size_t stores = FW_REASSEMBLY_DATAGRAMS * (size_t)FW_REASSEMBLY_STORE;
 
 	if (!r)
 		return NULL;
@@ -153,7 +153,7 @@ struct fw_reassembly *fw_reassembly_alloc(const struct fw_reassembly_ops *ops, v
 	r->out.buf = r->memory;
 	r->out.size = FRAME_SIZE;
 	for (uint32_t i = 0; i < FW_REASSEMBLY_DATAGRAMS; i++)
-		r->datagrams[i].store = r->memory + FRAME_SIZE + (size_t)i * FW_REASSEMBLY_STORE;
+		r->datagrams[i].store = r->memory + FRAME_SIZE + i * (size_t)FW_REASSEMBLY_STORE;
 	return r;
 }
 
@@ -626,7 +626,7 @@ static void finish_ipv4(uint8_t *ip, uint32_t len, bool ce)
 	fw_put_be16(ip + 2, (uint16_t)len);
 	fw_put_be16(ip + 6, 0);
 	fw_put_be16(ip + 10, 0);
-	fw_put_be16(ip + 10, fw_csum_fold(fw_csum_add(ip, (ip[0] & 15) * 4u, 0)));
+	fw_put_be16(ip + 10, fw_csum_fold(fw_csum_add(ip, (size_t)(ip[0] & 15) * 4, 0)));
 }
 
 static void finish_ipv6(uint8_t *ip, uint32_t len, bool ce)

@@ -18,10 +18,10 @@
 
 #define FW_REASSEMBLY_DATAGRAMS 64
 /* Enough for the longest IP packet in fragments of a link whose MTU is 100 or more. */
-#define FW_REASSEMBLY_STORE (128 * 1024)
+#define FW_REASSEMBLY_STORE 0x20000u
 #define FW_REASSEMBLY_TIME 1000000000ull
 /* The longest IPv6 packet, Ethernet header and tags. */
-#define FW_REASSEMBLY_FRAME_MAX (65535 + 40 + 14 + 32)
+#define FW_REASSEMBLY_FRAME_MAX (65535u + 40 + 14 + 32)
 
 /* What is known of a datagram that begins so. */
 enum fw_reassembly_kind {

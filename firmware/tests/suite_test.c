@@ -173,12 +173,75 @@ static void test_cbc_iv(void **unused)
 	sa_free(other);
 }
 
+/* A packet that isn't genuine goes to the host as it came, also where the text was decrypted before the verdict. */
+static void test_crypto_mode_restores(void **unused)
+{
+	static const struct sa_spec crypto = { "crypto", IN, CRYPTO, TUNNEL, 4, 4, 0, 0, 0, 64, 0 };
+	const struct suite_row *row;
+	struct fw_sa *sa, *peer;
+
+	(void)unused;
+	for (row = suites; row < suites + ARRAY_CNT(suites); row++) {
+		sa = suite_sa(&specs[0], row, OUT);
+		peer = suite_sa(&crypto, row, IN);
+		packet_make(pkt, &(struct packet_spec) { .family = 4, .proto = 17, .len = 300 });
+		check_eq(row->desc, out(sa), CORDON_RESULT_OK);
+		fw_pkt_data(pkt)[pkt->len - 1] ^= 1;
+		save();
+		check_eq(row->desc, in(peer), CORDON_RESULT_AUTH_FAILED);
+		check_eq(row->desc, pkt->len, copy->len);
+		check(row->desc, !memcmp(fw_pkt_data(pkt), fw_pkt_data(copy), copy->len));
+		sa_free(sa);
+		sa_free(peer);
+	}
+}
+
+static bool iv_fails(const struct fw_crypto_key *key, uint64_t seq, uint8_t *iv)
+{
+	(void)key;
+	(void)seq;
+	(void)iv;
+	return false;
+}
+
+static void test_without_iv_nothing_is_sent(void **unused)
+{
+	static const struct sa_spec crypto = { "crypto", OUT, CRYPTO, TUNNEL, 4, 4, 0, 0, 0, 64, 0 };
+	const struct sa_spec *tried[] = { &specs[0], &crypto };
+	struct fw_crypto_ops broken;
+	struct fw_sa *sa, *maker;
+	uint64_t seq = 1;
+	unsigned int i;
+
+	(void)unused;
+	for (i = 0; i < ARRAY_CNT(tried); i++) {
+		maker = suite_sa(&specs[0], &suites[9], OUT);
+		sa = suite_sa(tried[i], &suites[9], OUT);
+		broken = *sa->ops;
+		broken.iv = iv_fails;
+		sa->ops = &broken;
+		packet_make(pkt, &(struct packet_spec) { .family = 4, .proto = 17, .len = 300 });
+		if (tried[i] == &crypto) {
+			check_eq(crypto.desc, out(maker), CORDON_RESULT_OK);
+			pkt->sa = sa;
+			fw_esp_out_crypto(&pkt, &seq, 1);
+			check_eq(crypto.desc, pkt->result, CORDON_RESULT_CRYPTO);
+		} else {
+			check_eq(specs[0].desc, out(sa), CORDON_RESULT_CRYPTO);
+		}
+		sa_free(sa);
+		sa_free(maker);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_bits),
 		cmocka_unit_test(test_cbc_iv),
+		cmocka_unit_test(test_crypto_mode_restores),
+		cmocka_unit_test(test_without_iv_nothing_is_sent),
 	};
 
 	return cmocka_run_group_tests(tests, esp_start, esp_stop);

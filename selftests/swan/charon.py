@@ -36,7 +36,7 @@ class Charon:
         self.guest.run(["rm", "-f", SOCKET, LOG], check=True)
         self._process = self.guest.start(["charon-systemd"], env=self._environment())
         end = time.monotonic() + timeout
-        while not self.guest.run(["test", "-S", SOCKET]):
+        while not self.guest.run(["test", "-S", SOCKET]).ok:
             if self._process.poll() is not None or time.monotonic() > end:
                 raise AssertionError(f"{self.guest.name}: charon doesn't start\n"
                                      f"{self._process.output}{self.log()[-2000:]}")

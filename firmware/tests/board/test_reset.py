@@ -50,6 +50,37 @@ def test_device_reset_waits_for_the_firmware(board, card):
     card.enable()
 
 
+@pytest.mark.parametrize(
+    "let_go",
+    [
+        lambda card: card.flr(),
+        lambda card: card.set_master(False),
+        lambda card: card.config_write(card.capability(0x01) + 4, 2, 3),
+    ],
+    ids=["flr", "master", "d3hot"],
+)
+def test_config_write_waits_for_the_firmware(board, card, let_go):
+    """When the write is done the guest may give its memory to others; also when a reset was under way already."""
+    board.control(slow={"DISABLE": 0.3})
+    for under_way in (False, True):
+        card.enable()
+        disabled = len(board.log("DISABLE"))
+        if under_way:
+            card.write32(c.REG_CONTROL, c.CONTROL_RESET)
+        let_go(card)
+        assert len(board.log("DISABLE")) == disabled + 1
+        assert card.status() & 0xF == c.STATUS_READY
+        card.config_write(card.capability(0x01) + 4, 2, 0)
+
+
+def test_config_write_of_a_hung_firmware(board, card):
+    card.enable()
+    board.control(mute=["DISABLE"])
+    card.flr()
+    assert not pathlib.Path(f"/proc/{board.firmware_pid()}").exists()
+    assert card.read32(c.REG_ERROR) == c.ERROR_FIRMWARE_HUNG
+
+
 def test_reset_keeps_maps_and_vectors(board, card):
     card.vectors_enable()
     for reset in (card.reset, card.flr, lambda: card.write32(c.REG_CONTROL, c.CONTROL_RESET)):

@@ -30,6 +30,7 @@ def ipsec_cap(card):
     return struct.unpack("<HHI8I", data[:40]), algorithms[:16], algorithms[16:]
 
 
+AEADS = (4, 5, 6, 7)
 AES = 1 << 15 | 1 << 23 | 1 << 31
 ANY = (1 << 64) - 1
 CIPHERS = [None, (0, 0, 0), (AES, 0, 0), (AES, 0, 4), (AES, 1 << 7 | 1 << 11 | 1 << 15, 4), (AES, 1 << 15, 4),
@@ -67,6 +68,18 @@ def test_limits_are_published_and_real(start):
     pair = client.QUEUE_PAIR_CFG.pack(2, 0, 6, 6, 0, 0, 0, 0, 0)
     done, _ = card.command(client.CMD_QUEUE_PAIR_CREATE, pair)
     assert (done.status, done.param, done.max) == (INVALID, P_HANDLE, 1)
+
+
+@pytest.mark.parametrize("limits, ciphers, auths", [
+    ("no-auth=all", AEADS, ()),
+    ("no-cipher=null,no-cipher=aes-cbc,no-cipher=aes-ctr", AEADS, ()),
+    ("no-cipher=aes-cbc", (1, 3, *AEADS), range(1, 7)),
+])
+def test_no_algorithm_without_a_suite(start, limits, ciphers, auths):
+    """A cipher or an authentication that no SA could use isn't published."""
+    _, *left = ipsec_cap(start("--limit=p0:" + limits, ports={"p0": "none"}).card("p0"))
+    assert left == [[full if n in kept else None for n, full in enumerate(table)]
+                    for kept, table in ((ciphers, CIPHERS), (auths, AUTHS))]
 
 
 def test_no_ipsec_left(start):

@@ -24,6 +24,8 @@ from scapy.packet import Raw
 FRAME = bytes(range(100))
 LINK_DOWN, WIRE_FULL = 7, 8
 RX = client.PORT_RX_ENABLE | client.PORT_PROMISCUOUS
+#: of fcntl.h, unknown to Python
+F_SEAL_FUTURE_WRITE = 0x10
 
 
 class Peer:
@@ -244,15 +246,20 @@ def test_hostile_peer(start):
     client.wait_for(lambda: cable.tx.send(FRAME).result == 0 and cable.rx.rx_cq.take())
 
 
+def kill_firmware(board, card):
+    """Kill the process that serves a card."""
+    memory = os.fstat(card.memory.fd).st_ino
+    pid = next(pid for pid in board.firmwares() if any(line.split()[4] == str(memory) for line in
+               pathlib.Path(f"/proc/{pid}/maps").read_text(encoding="ascii").splitlines()))
+    os.kill(pid, signal.SIGKILL)
+    card.wait_status(client.STATUS_FAILED, client.STATUS_FAILED)
+
+
 def test_killed_firmware(start):
     """The function fails, the other one goes on; a reset brings a new firmware and the wire back."""
     board = start()
     cable = rings.Cable(board)
-    memory = os.fstat(cable.left.memory.fd).st_ino
-    pid = next(pid for pid in board.firmwares() if any(line.split()[4] == str(memory) for line in
-               pathlib.Path(f"/proc/{pid}/maps").read_text(encoding="ascii").splitlines()))
-    os.kill(pid, signal.SIGKILL)
-    cable.left.wait_status(client.STATUS_FAILED, client.STATUS_FAILED)
+    kill_firmware(board, cable.left)
     assert cable.left.read32(client.REG_ERROR) == client.ERROR_FIRMWARE_DIED
     rings.link_wait(cable.right, 0)
     cable.right.execute(client.CMD_NOP)
@@ -264,6 +271,23 @@ def test_killed_firmware(start):
         assert cable.carry(FRAME).data == FRAME
         assert cable.rx.send(FRAME).result == 0
         assert cable.tx.receive().data == FRAME
+
+
+def test_memory_lost_while_the_firmware_was_dead(start):
+    """What the new firmware can't map any more fails the function; without that map it works again."""
+    board = start()
+    card = board.card("p0")
+    fd = os.memfd_create("more", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, 1 << 20)
+    card.dma_map(0x300000000, 1 << 20, fd)
+    kill_firmware(board, card)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, F_SEAL_FUTURE_WRITE)
+    card.write32(client.REG_CONTROL, client.CONTROL_RESET)
+    card.wait_status(client.STATUS_FAILED, client.STATUS_FAILED)
+    assert card.read32(client.REG_ERROR) == client.ERROR_FIRMWARE_DIED
+    card.dma_unmap(0x300000000, 1 << 20)
+    card.enable()
+    os.close(fd)
 
 
 def test_both_directions_of_an_sa(start):
