@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from kit import Policy, Tunnel
+from kit import SUITES, Policy, Tunnel
+from kit.flows import Flow, Flows
 from kit.host import DEV
-from kit.netlink import xfrm
+from kit.netlink import xfrm, xfrm_each
 
 OFFLOADS = ("crypto", "packet")
 ALL = (None, *OFFLOADS)
@@ -71,14 +72,11 @@ def test_numbers_are_the_cards(pair, offload, esn):
 def jump(pair, tunnel, high, low, window=64):
     """Give both SAs greater numbers at both ends by NEWAE; the software takes them at once."""
     words = (window + 31) // 32
-    here = xfrm(pair.left, "get", tunnel.out)
-    for host, sa in ((pair.left, tunnel.out), (pair.right, tunnel.back)):
-        size = xfrm(host, "get", sa)
-        xfrm(host, "new", sa, words=size["words"], window=size["window"], oseq=low, oseq_hi=high)
-    for host, sa in ((pair.left, tunnel.back), (pair.right, tunnel.out)):
-        xfrm(host, "new", sa, words=words, window=window, seq=low, seq_hi=high, bitmap=[0xFFFFFFFF] * words)
+    sent = {"same_window": True, "oseq": low, "oseq_hi": high}
+    received = {"words": words, "window": window, "seq": low, "seq_hi": high, "bitmap": [0xFFFFFFFF] * words}
+    xfrm_each(pair.left, "new", [(tunnel.out, sent), (tunnel.back, received)])
+    xfrm_each(pair.right, "new", [(tunnel.back, sent), (tunnel.out, received)])
     time.sleep(SOON)
-    return here
 
 
 @pytest.mark.core
@@ -191,21 +189,33 @@ def test_oseq_may_wrap(pair, offload):
 
 
 class Expiries:
-    """Listens for expiries while it's entered; found: "soft" and "hard", in order."""
+    """Listens for expiries while it's entered; found: "soft" and "hard", in order; of(): those of an SA."""
 
     def __init__(self, host):
         self.host = host
-        self.found = []
+        self.found, self._events = [], []
         self._monitor = None
 
     def __enter__(self):
         self._monitor = self.host.vm.start("stdbuf -oL timeout 60 ip xfrm monitor expire", timeout=90)
-        time.sleep(0.5)
+        # It listens once its netlink socket has joined the group.
+        self.host.wait(lambda: self.host.run("grep -c ' 6 .* 00000002 ' /proc/net/netlink", check=False).stdout.strip() != "0",
+                       "a listener")
         return self
 
     def __exit__(self, *_):
         self._monitor.stop()
-        self.found = ["hard" if word == "1" else "soft" for word in re.findall(r"hard ([01])", self._monitor.output)]
+        self._events = [(int(spi, 16), "hard" if hard == "1" else "soft")
+                        for spi, hard in re.findall(r"spi (0x[0-9a-f]+).*?hard ([01])", self._monitor.output, re.S)]
+        self.found = [kind for _, kind in self._events]
+
+    def wait(self, count):
+        """Wait for that many hard ones."""
+        self.host.wait(lambda: self._monitor.output.count("hard 1") >= count, f"{count} hard expiries")
+
+    def of(self, sa):
+        """Those of one SA."""
+        return [kind for spi, kind in self._events if spi == sa.spi]
 
 
 LIMITS = {
@@ -218,43 +228,39 @@ LIMITS = {
 }
 
 
-def expire(pair, offload, limits, direction):
-    """What happens with limits: answers, events, and what the other end counts."""
-    tunnel = Tunnel(pair.left, pair.right, left_offload=offload)
-    (tunnel.out if direction == "out" else tunnel.back).extra = limits
-    with Expiries(pair.left) as events:
-        try:
-            for host, mode, sent, received in ((pair.left, offload, tunnel.out, tunnel.back),
-                                               (pair.right, None, tunnel.back, tunnel.out)):
-                # Only the left end's SA is limited.
-                if host is pair.right:
-                    tunnel.out.extra = tunnel.back.extra = ""
-                sent.add(host, "out", mode)
-                received.add(host, "in", mode)
-                other = pair.right if host is pair.left else pair.left
-                Policy(tunnel.target(host), tunnel.target(other), "out", sent).add(host, mode)
-                Policy(tunnel.target(other), tunnel.target(host), "in", received).add(host, mode)
-            mark = pair.wire.mark()
-            answers = pair.left.ping(tunnel.target(pair.right), count=15, options="-i 0.1 -W 0.5", check=False)
-            time.sleep(SOON)
-            frames = [f for f in pair.wire.since(mark) if f.out]
-            left = "" if "hard" in limits else dump(pair.left, tunnel.out)
-            return {"answers": answers, "esp": sum(1 for f in frames if f.esp), "clear": sum(f.is_clear() for f in frames),
-                    "right": counters(pair.right, tunnel.out), "left": re.findall(r"\d+\(\w+\)", left)[4:6]}, events
-        finally:
-            tunnel.down()
+LIMITED = (*((name, "out") for name in LIMITS), ("packets", "in"), ("bytes", "in"))
+
+
+def expire(pair, offload):
+    """What happens to SAs with each limit, side by side: answers, events, what was sent, what the other end counts."""
+    flows = [Flow(n, pair.left, pair.right, "transport", 4, suite=SUITES["gcm128-128"]) for n in range(len(LIMITED))]
+    for flow, (name, direction) in zip(flows, LIMITED):
+        (flow.out if direction == "out" else flow.back).extra = LIMITS[name]
+    with Expiries(pair.left) as events, Flows(flows, offload, answering=True):
+        mark = pair.wire.mark()
+        pings = "".join(f"ping -n -q -c 15 -i 0.1 -W 0.5 {flow.there} > /tmp/answers-{flow.number} & " for flow in flows)
+        pair.left.run(f"{pings} wait")
+        time.sleep(SOON)
+        frames = [f for f in pair.wire.since(mark) if f.out]
+        assert not [f for f in frames if f.is_clear()]
+        found = {}
+        received = pair.left.run("".join(f"cat /tmp/answers-{flow.number}; " for flow in flows)).stdout
+        for case, flow, answers in zip(LIMITED, flows, re.findall(r"(\d+) received", received), strict=True):
+            left = "" if "hard" in LIMITS[case[0]] else dump(pair.left, flow.out)
+            found[case] = {"answers": answers, "esp": sum(1 for f in frames if f.esp and f.esp[0] == flow.out.spi),
+                           "right": counters(pair.right, flow.out), "left": re.findall(r"\d+\(\w+\)", left)[4:6]}
+    for case, flow in zip(LIMITED, flows):
+        found[case]["events"] = events.of(flow.out) + events.of(flow.back)
+    return found
 
 
 @pytest.mark.limit(120)
-@pytest.mark.parametrize("case", [*((name, "out") for name in LIMITS), ("packets", "in"), ("bytes", "in")], ids="-".join)
-def test_limits_are_exact(pair, case):
+def test_limits_are_exact(pair):
     """Exact to the packet, and the same events as in software."""
-    name, direction = case
-    want, wanted = expire(pair, None, LIMITS[name], direction)
-    got, events = expire(pair, "packet", LIMITS[name], direction)
-    assert got == want
-    assert events.found == wanted.found
-    assert len(events.found) == len(set(events.found))
+    want, got = expire(pair, None), expire(pair, "packet")
+    for case in LIMITED:
+        assert got[case] == want[case], case
+        assert want[case]["events"] and len(set(got[case]["events"])) == len(got[case]["events"]), case
 
 
 @pytest.mark.core
@@ -276,22 +282,26 @@ def test_changed_limit_is_in_force(pair):
         assert events.found == ["soft", "hard"]
 
 
-@pytest.mark.parametrize("offload", ALL)
-def test_use_is_told(pair, offload):
+def test_use_is_told(pair):
     """First and last use of an SA; time limits begin with the first."""
-    with Tunnel(pair.left, pair.right, left_offload=offload) as tunnel:
-        for sa in (tunnel.out, tunnel.back):
-            assert re.search(r" use -", dump(pair.left, sa)) and "lastused" not in dump(pair.left, sa)
-        ping(pair, tunnel, 2)
+    left = pair.left
+    flows = [Flow(n, left, pair.right, "transport", 4, offload=offload or "") for n, offload in enumerate(ALL)]
+    sas = [sa for flow in flows for sa in (flow.out, flow.back)]
+    with Flows(flows, None, answering=True):
+        for text in (dump(left, sa) for sa in sas):
+            assert re.search(r" use -", text) and "lastused" not in text, text
+        for flow in flows:
+            left.ping(flow.there, count=2, options="-i 0.02")
         time.sleep(SOON)
-        for sa in (tunnel.out, tunnel.back):
-            assert re.search(r" use \d{4}-", dump(pair.left, sa)), dump(pair.left, sa)
-            assert "lastused" in dump(pair.left, sa), dump(pair.left, sa)
-        tunnel.out.extra = "limit time-use-hard 1"
-        tunnel.out.add(pair.left, "out", offload, verb="update")
-        with Expiries(pair.left) as events:
-            time.sleep(2)
-        assert events.found == ["hard"]
+        for text in (dump(left, sa) for sa in sas):
+            assert re.search(r" use \d{4}-", text) and "lastused" in text, text
+        with Expiries(left) as events:
+            for flow in flows:
+                flow.out.extra = "limit time-use-hard 1"
+                flow.out.add(left, "out", flow.offload, verb="update")
+            events.wait(len(flows))
+        for flow in flows:
+            assert events.of(flow.out) == ["hard"]
 
 
 @pytest.mark.core
@@ -375,9 +385,10 @@ def judged(pair, offload):
         mark = pair.wire.mark()
         ping(pair, tunnel, 40)
         frame = [f.data for f in pair.wire.since(mark) if f.esp and not f.out][-1]
+        now = pair.left.xfrm_stat()
         for name, change in SENT.items():
-            before = pair.left.xfrm_stat()
-            pair.right.run(["python3", "-c", SEND, DEV, *[change(frame).hex()] * 3])
+            before = now
+            pair.right.run(["python3", "-I", "-S", "-c", SEND, DEV, *[change(frame).hex()] * 3])
             pair.left.ping(tunnel.target(pair.right))
             if name == "clear":
                 time.sleep(SOON)

@@ -40,17 +40,33 @@ struct fw_sad_entry {
 	uint32_t state_len;
 };
 
-static struct cds_hlist_head *bucket(const struct fw_sad *sad, const uint8_t *daddr, uint32_t spi)
+static uint64_t hash(const struct fw_sad *sad, uint64_t a, uint64_t b, uint64_t c)
 {
-	uint64_t a, b, h;
+	uint64_t h;
 
-	memcpy(&a, daddr, 8);
-	memcpy(&b, daddr + 8, 8);
 	/* Multiply and fold; the constants are odd numbers without structure. */
 	h = (a ^ sad->seed) * 0x9e3779b97f4a7c15ull;
 	h = (h ^ (h >> 32) ^ b) * 0xd6e8feb86659fd93ull;
-	h = (h ^ (h >> 32) ^ spi) * 0xa0761d6478bd642full;
-	return &sad->buckets[(h ^ (h >> 29)) & sad->mask];
+	h = (h ^ (h >> 32) ^ c) * 0xa0761d6478bd642full;
+	return h ^ (h >> 29);
+}
+
+static struct cds_hlist_head *bucket(const struct fw_sad *sad, const uint8_t *daddr, uint32_t spi)
+{
+	uint64_t a, b;
+
+	memcpy(&a, daddr, 8);
+	memcpy(&b, daddr + 8, 8);
+	return &sad->buckets[hash(sad, a, b, spi) & sad->mask];
+}
+
+static uint16_t *ip_id(struct fw_sad *sad, const struct cordon_sa_cfg *cfg)
+{
+	uint32_t saddr, daddr;
+
+	memcpy(&saddr, cfg->saddr, sizeof(saddr));
+	memcpy(&daddr, cfg->daddr, sizeof(daddr));
+	return &sad->ip_ids[hash(sad, saddr, daddr, 0) % FW_SAD_IP_IDS];
 }
 
 /**
@@ -70,7 +86,8 @@ int fw_sad_init(struct fw_sad *sad, uint32_t max)
 	sad->table = calloc(max ? max : 1, sizeof(struct fw_sad_entry *));
 	sad->buckets = calloc(buckets, sizeof(*sad->buckets));
 	if (!sad->table || !sad->buckets ||
-	    getrandom(&sad->seed, sizeof(sad->seed), 0) != sizeof(sad->seed)) {
+	    getrandom(&sad->seed, sizeof(sad->seed), 0) != sizeof(sad->seed) ||
+	    getrandom(sad->ip_ids, sizeof(sad->ip_ids), 0) != sizeof(sad->ip_ids)) {
 		free(sad->table);
 		free(sad->buckets);
 		memset(sad, 0, sizeof(*sad));
@@ -214,6 +231,7 @@ uint16_t fw_sad_add(struct fw_port *port, const struct cordon_sa_cfg *cfg,
 	e->gen = port->mem.gen - 1;
 	e->sa.event = entry_event;
 	e->sa.owner = e;
+	e->sa.ip_id = ip_id(sad, cfg);
 	sad->table[le32toh(cfg->handle) & CORDON_HANDLE_INDEX] = e;
 	if (cfg->direction == CORDON_DIRECTION_IN)
 		cds_hlist_add_head(&e->node, bucket(sad, cfg->daddr, cfg->spi));

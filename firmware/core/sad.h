@@ -13,6 +13,9 @@
 struct fw_port;
 struct fw_sad_entry;
 
+/* Counters of IPv4 IDs, a power of two: hosts whose addresses collide share one. */
+#define FW_SAD_IP_IDS 1024u
+
 /**
  * struct fw_sad - SAs of a function
  * @table: by index of the handle, @max entries
@@ -21,6 +24,7 @@ struct fw_sad_entry;
  * @max: greatest number of SAs
  * @count: SAs
  * @seed: of the hash
+ * @ip_ids: last IPv4 IDs, by hash of the addresses of an OUT SA
  * @peers: where packets for packet-mode IN SAs come from
  */
 struct fw_sad {
@@ -30,6 +34,7 @@ struct fw_sad {
 	uint32_t max;
 	uint32_t count;
 	uint64_t seed;
+	uint16_t ip_ids[FW_SAD_IP_IDS];
 	struct fw_peers peers;
 };
 

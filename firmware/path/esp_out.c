@@ -219,7 +219,7 @@ static void write_transport_ip(uint8_t *ip, const struct shape *s, uint8_t famil
 }
 
 static void write_outer_ip(uint8_t *ip, const uint8_t *inner, const struct shape *s,
-			   const struct fw_pkt *p, uint8_t proto, uint64_t seq)
+			   const struct fw_pkt *p, uint8_t proto)
 {
 	const struct cordon_sa_cfg *cfg = &p->sa->cfg;
 	struct fw_outer outer = {
@@ -230,8 +230,7 @@ static void write_outer_ip(uint8_t *ip, const uint8_t *inner, const struct shape
 		.flags = le32toh(cfg->flags),
 		.hop_limit = p->sa->next_hop.hop_limit,
 		.proto = proto,
-		/* Differs from packet to packet of an SA, and between the SAs of two hosts. */
-		.id = (uint16_t)(seq + fw_get_be32(&cfg->spi)),
+		.id = ++*p->sa->ip_id,
 		.len = s->total,
 		.inner_len = s->payload_len,
 	};
@@ -278,7 +277,7 @@ static bool build(struct fw_pkt *p, const struct shape *s, uint64_t seq)
 	} else {
 		memcpy(frame, sa->next_hop.daddr, 6);
 		memcpy(frame + 6, sa->next_hop.saddr, 6);
-		write_outer_ip(ip, inner, s, p, proto, seq);
+		write_outer_ip(ip, inner, s, p, proto);
 	}
 	fw_put_be16(ip - 2, fw_ethertype(sa->cfg.family));
 	if (encap)

@@ -248,6 +248,7 @@ int fw_sa_init(struct fw_sa *sa, const struct cordon_sa_cfg *cfg)
 	OPENSSL_cleanse(sa->cfg.salt, sizeof(sa->cfg.salt));
 	sa->words_mask = fw_sa_bitmap_words(le32toh(cfg->replay_window)) - 1;
 	sa->next_hop = cfg->next_hop;
+	sa->ip_id = &sa->own_ip_id;
 	return 0;
 }
 

@@ -18,6 +18,9 @@
  *CORDON_RESULT_SA_STATE). May lie in the guest's memory: only path/state.h touches it
  * @words_mask: words of the bitmap - 1
  * @next_hop: where tunnel packets go
+ * @ip_id: last IPv4 ID between the two gateways. Their SAs share it: the ID of a packet that may be
+ *	fragmented must not come again soon, RFC 6864 4.3
+ * @own_ip_id: @ip_id of an SA that shares none
  * @neighbour_asked: CORDON_EVENT_SA_NEIGHBOUR was sent; cleared by who sets @next_hop
  * @event: called when an event of the SA is due (CORDON_EVENT_SA_*), may be NULL
  * @owner: for @event
@@ -29,6 +32,8 @@ struct fw_sa {
 	struct cordon_sa_state *state;
 	uint32_t words_mask;
 	struct cordon_next_hop next_hop;
+	uint16_t *ip_id;
+	uint16_t own_ip_id;
 	bool neighbour_asked;
 	void (*event)(struct fw_sa *sa, uint16_t type, uint64_t value);
 	void *owner;

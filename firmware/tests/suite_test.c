@@ -71,6 +71,7 @@ static struct fw_sa *suite_sa(const struct sa_spec *spec, const struct suite_row
 	made.event = sa->event;
 	sa->ops->key_free(sa->crypto);
 	*sa = made;
+	sa->ip_id = &sa->own_ip_id;
 	return sa;
 }
 

@@ -40,7 +40,7 @@ def sa_id(dst, spi):
     family, daddr = packed(dst)
     return daddr + struct.pack("!I", spi) + struct.pack("=HBx", family, ESP)
 
-def get(a):
+def numbers(a):
     answer = talk(GETAE, sa_id(a["dst"], a["spi"]) + bytes(16) + struct.pack("=II", 0, 0))
     found = attrs(answer[16 + 48:])
     out = dict(zip(("bytes", "packets", "add_time", "use_time"), struct.unpack("=4Q", found[LTIME_VAL])))
@@ -50,9 +50,15 @@ def get(a):
         out["bitmap"] = list(struct.unpack_from("=%dI" % out["words"], data, 24))
     else:
         out.update(zip(("oseq", "seq", "bitmap"), struct.unpack("=3I", found[REPLAY_VAL])))
-    print(json.dumps(out))
+    return out
+
+def get(a):
+    print(json.dumps(numbers(a)))
 
 def new(a):
+    if a.get("same_window"):
+        now = numbers(a)
+        a.update(words=now["words"], window=now["window"])
     if "words" in a:
         bitmap = a.get("bitmap") or [0] * a["words"]
         data = struct.pack("=6I", a["words"], a.get("oseq", 0), a.get("seq", 0), a.get("oseq_hi", 0), a.get("seq_hi", 0),
@@ -69,12 +75,18 @@ def migrate_state(a):
     talk(MIGRATE_STATE, sa_id(a["dst"], a["spi"]) + daddr + saddr + bytes(8) + sel +
          struct.pack("=IIHH", a["reqid"], a.get("flags", 0), family, 0), ACK)
 
-globals()[sys.argv[1]](json.loads(sys.argv[2]))
+for values in json.loads(sys.argv[2]):
+    globals()[sys.argv[1]](values)
 """
 
 
 def xfrm(host, name, sa, check=True, **values):
     """Send a message about an SA: get (GETAE), new (NEWAE) or migrate_state; return what `get` gets, or an error's text."""
-    values = {"dst": sa.dst, "src": sa.src, "spi": sa.spi, "reqid": sa.reqid, **values}
-    out = host.run(["python3", "-c", SCRIPT, name, json.dumps(values)], check=check)
-    return json.loads(out.stdout) if out.stdout.strip() else out.stderr
+    return xfrm_each(host, name, [(sa, values)], check)
+
+
+def xfrm_each(host, name, some, check=True):
+    """The same message about several SAs, each with its values; of `get`, what the last one gets."""
+    values = [{"dst": sa.dst, "src": sa.src, "spi": sa.spi, "reqid": sa.reqid, **more} for sa, more in some]
+    out = host.run(["python3", "-I", "-S", "-c", SCRIPT, name, json.dumps(values)], check=check)
+    return json.loads(out.stdout.splitlines()[-1]) if out.stdout.strip() else out.stderr

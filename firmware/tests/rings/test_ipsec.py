@@ -408,6 +408,28 @@ def test_too_long_takes_no_number(cable_of):
     assert cable.left.stats()["tx_sa_packets"] == 1 and cable.left.stats()["tx_drops"][3] == 2
 
 
+def test_ids_of_ipv4(cable_of):
+    """RFC 6864: between two gateways no ID of a packet that may be fragmented comes again, whichever SA it takes."""
+    cable = cable_of(flags=RX)
+    sas = [Sa(cable.left, OUT, handle=n, spi=0x1001 + n).add() for n in range(1, 4)]
+    other = Sa(cable.left, OUT, handle=9, spi=0x1001, dst="192.0.2.9").add()
+    numbers = {sa: [] for sa in (*sas, other)}
+    for turn in range(60):
+        sa = sas[turn % 3] if turn % 4 else other
+        packet = inner_of(4, 20)
+        packet[IP].flags = "DF" if turn % 5 == 0 else ""
+        del packet[IP].chksum
+        assert send(cable, bytes(packet), sa).result == 0
+        outer = Ether(cable.rx.receive().data)[IP]
+        assert bool(outer.flags.DF) == (turn % 5 == 0)
+        if outer.flags.DF:
+            assert outer.id == 0
+        else:
+            numbers[sa].append(outer.id)
+    shared = sum((numbers[sa] for sa in sas), [])
+    assert len(set(shared)) == len(shared) > 30 and len(set(numbers[other])) == len(numbers[other]) > 10
+
+
 def test_refusals(cable_of):
     card = cable_of().left
     end = card.memory.addr + card.memory.size

@@ -92,6 +92,16 @@ static bool note_sa(struct sk_buff *skb, struct xfrm_state *x)
 	return true;
 }
 
+/*
+ * In BEET mode the stack forgets to say where the inner transport header is, as it does in the
+ * other modes, then looks there for the length of a GSO packet's headers, and drops it.
+ */
+static void set_inner_transport(struct sk_buff *skb, const struct xfrm_state *x)
+{
+	if (x->props.mode == XFRM_MODE_BEET && skb_is_gso(skb) && !skb->inner_protocol)
+		skb_set_inner_transport_header(skb, skb_transport_offset(skb));
+}
+
 /**
  * cordon_ipsec_offload_ok() - may this packet be left to the card
  * @skb: packet, before any header of the SA is added
@@ -107,8 +117,12 @@ bool cordon_ipsec_offload_ok(struct sk_buff *skb, struct xfrm_state *x)
 	struct cordon_sa *sa;
 	bool alive;
 
-	if (x->xso.type != XFRM_DEV_OFFLOAD_PACKET)
-		return has_plain_header(skb) && may_segment(skb, x) && is_on_card(x);
+	if (x->xso.type != XFRM_DEV_OFFLOAD_PACKET) {
+		if (!has_plain_header(skb) || !may_segment(skb, x) || !is_on_card(x))
+			return false;
+		set_inner_transport(skb, x);
+		return true;
+	}
 
 	cdev = dev ? cordon_ipsec_dev(dev) : NULL;
 	if (!cdev)
