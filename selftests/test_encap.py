@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kit import Sa, Tunnel
+from kit.fragments import MTU, echoes, narrow
 from kit.wire import IPPROTO_UDP, PORT_NATT
-from test_fragments import MTU, echoes, narrow
 
 NATT = Path(__file__).parent / "kit" / "natt.py"
 ENCAP = "encap espinudp {} {} 0.0.0.0"
@@ -162,7 +162,8 @@ def test_source_port_changed_on_the_way(pair, offload):
 
 def mismatch(pair, offload, sender, receiver):
     """What a host counts when one end encapsulates and the other doesn't expect it."""
-    with listening(pair.left, 4), listening(pair.right, 4), Tunnel(pair.left, pair.right, "tunnel", left_offload=offload) as tunnel:
+    with listening(pair.left, 4), listening(pair.right, 4), \
+            Tunnel(pair.left, pair.right, "tunnel", left_offload=offload) as tunnel:
         tunnel.back.delete(pair.left)
         Sa(tunnel.back.src, tunnel.back.dst, tunnel.back.spi, "tunnel", extra=receiver).add(pair.left, "in", offload)
         tunnel.back.delete(pair.right)

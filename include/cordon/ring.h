@@ -184,8 +184,8 @@ CORDON_ABI_SIZE(struct cordon_rx_desc, 16);
  * @valid: CORDON_COMPLETION_VALID, the rest zero
  *
  * Buffers are filled in ring order, and to the brim before the next is begun. A packet that needs
- * several has CORDON_RX_MORE in all but the last of its completions; the fields other than @len, @flags & CORDON_RX_MORE and @buffer are
- * valid in the first.
+ * several has CORDON_RX_MORE in all but the last of its completions; the fields other than @len,
+ * @flags & CORDON_RX_MORE and @buffer are valid in the first.
  */
 struct cordon_rx_completion {
 	__le32 hash;

@@ -2,7 +2,8 @@
 """The UDP sockets of key managers behind NAT.
 
 `natt.py listen 4|6 PORT encap|plain` prints what it receives. With encap the kernel takes ESP and keepalives out of it
-(RFC 3948), as a key manager has it, and no policy is for this socket. `natt.py send 4|6 ADDRESS PORT HEX...` sends datagrams from port 4500.
+(RFC 3948), as a key manager has it, and no policy is for this socket. `natt.py send 4|6 ADDRESS PORT HEX...` sends
+datagrams from port 4500.
 """
 
 import socket
